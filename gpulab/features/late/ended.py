@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from signal import SIGTERM
-from typing import TYPE_CHECKING
+from typing import Any
 
+from gpulab.features import present
 from gpulab.features.late.missing import HANGS_S
-from gpulab.features.late.result import EndedRank, MissingRank
+from gpulab.features.late.result import EndedRank, MissingRank, NamedCollective
+from gpulab.features.late.timelines import Call, Timelines
+from gpulab.report.report import fields_of
+from gpulab.report.state import RunState
 
-if TYPE_CHECKING:
-    from gpulab.features.bill.events import ProcessBooked
-    from gpulab.features.late.timelines import Call, Timelines
-    from gpulab.features.program.events import ChildExited, ProcessFollowed
+_NONE = NamedCollective(name="", sizes=[], line="")
 
 
-def ended_rank(
-    timelines: Timelines,
-    followed: Iterable[ProcessFollowed],
-    exits: Iterable[ChildExited],
-    booked: Iterable[ProcessBooked],
-    missing: MissingRank | None,
-) -> EndedRank | None:
+def events_of(state: RunState, feature: str, name: str) -> list[Any]:
+    """Return the events of a feature, which may be taken out."""
+    events = present(f"{feature}.events")
+    return list(state.all(getattr(events, name))) if events else []
+
+
+def ended_rank(state: RunState, missing: MissingRank | None) -> EndedRank | None:
     """Return the rank that was killed; or else the one that others wait for, if it has ended and
     does not hang; or else the first one that ended, where one of them ended badly.
 
     Who starts ranks ends the others by SIGTERM, and those that lose their peer fail after it.
     """
+    followed = events_of(state, "program", "ProcessFollowed")
+    exits, booked = (
+        events_of(state, "program", "ChildExited"),
+        events_of(state, "bill", "ProcessBooked"),
+    )
     ranked = {each.pid: each for each in followed if each.ranked}
     pids = {pid: each.rank for pid, each in ranked.items() if each.parent not in ranked}
     told = {each.pid: each for each in exits if each.pid in pids and each.signal != SIGTERM}
@@ -46,7 +51,7 @@ def ended_rank(
     exact = bill is not None and bill.ended
     # one that was killed said nothing for a while: all ranks make the same steps
     counted = [bill] if bill is not None and exact else list(bills.values())
-    last, is_own = _last_call(timelines, rank)
+    last, is_own = _last_call(state.part(Timelines), rank)
     return EndedRank(
         rank=rank,
         code=exit_.code if exit_ else None,
@@ -54,9 +59,7 @@ def ended_rank(
         steps=max((kind.count for each in counted for kind in each.steps), default=0),
         exact=exact,
         came=is_own,
-        name=last.kind.name if last else "",
-        sizes=last.kind.sizes if last else [],
-        line=last.kind.line if last else "",
+        **fields_of(last.kind if last else _NONE, "name", "sizes", "line"),
         place=bill.place if bill else "",
     )
 

@@ -9,13 +9,10 @@ from gpulab.core.units import plural
 
 _WHY = {
     "loader": "its DataLoader takes {excess} longer",
-    "forward": "its forward takes {excess} longer",
     "backward": "its backward takes {excess} longer",
-    "optimizer": "its optimizer takes {excess} longer",
     "gc": "Python's garbage collector takes {excess} more in it",
-    "other": "what it does outside of these parts takes {excess} longer",
+    "other": "what it does outside of its DataLoader and backward takes {excess} longer",
     "cpu stolen": "its thread waits {excess} longer for a CPU: other work runs there",
-    "throttled": "its GPU runs at a lower clock",
     "line": "one line takes {excess} longer",
     "unknown": "cause not determined",
 }

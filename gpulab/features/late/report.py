@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec.structs import replace
 
 from gpulab.core.events import Collectives
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Outcome
-from gpulab.features import present
 from gpulab.features.late.analysis import analysed
 from gpulab.features.late.booked import with_row
-from gpulab.features.late.ended import ended_rank
+from gpulab.features.late.ended import ended_rank, events_of
 from gpulab.features.late.findings import (
     collective_is_slow,
     rank_did_not_come,
@@ -29,17 +27,11 @@ from gpulab.report.state import RunState
 
 _STOPPED = (Outcome.TIMEOUT, Outcome.CANCELLED)
 _EVERY_S, _STOPPED_S = 2.0, 2.0
-"""Between analyses; that a rank has not come for when the program was stopped."""
+"""Between analyses; from how long on a rank is missing in a program that was stopped."""
 
 
 def _fold(state: RunState, event: Collectives) -> None:
     state.part(Timelines).add(event)
-
-
-def _all(state: RunState, feature: str, name: str) -> list[Any]:
-    """Return the events of a feature, which may be taken out."""
-    events = present(f"{feature}.events")
-    return list(state.all(getattr(events, name))) if events else []
 
 
 def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
@@ -48,14 +40,12 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
         return report
     job = _analysed(timelines, draft) or JobReport(steps=0, step_s=None)
     ended = None
-    if not draft.under_way and draft.state.outcome not in _STOPPED:
-        state = draft.state
-        followed = _all(state, "program", "ProcessFollowed")
-        exits, booked = _all(state, "program", "ChildExited"), _all(state, "bill", "ProcessBooked")
-        ended = ended_rank(timelines, followed, exits, booked, job.missing)
+    stopped = draft.state.outcome in _STOPPED
+    if not draft.under_way and not stopped:
+        ended = ended_rank(draft.state, job.missing)
     if not (job.steps or ended or job.missing):
         return report
-    if ended is not None or (job.missing and job.missing.waiting_s < _least_s(draft)):
+    if ended or (job.missing and job.missing.waiting_s < (_STOPPED_S if stopped else HANGS_S)):
         job = replace(job, missing=None, ended=ended)
     job = with_row(job, report)
     findings = list(_findings(job))
@@ -74,13 +64,6 @@ def _analysed(timelines: Timelines, draft: Draft) -> JobReport | None:
     return job
 
 
-def _least_s(draft: Draft) -> float:
-    """From how long on a rank is missing: one that was stopped, or ended, came to no more."""
-    if draft.state.outcome in _STOPPED:
-        return _STOPPED_S
-    return HANGS_S
-
-
 def _hang(state: RunState) -> Finding | None:
     """The rank that others wait for now, for long enough."""
     timelines = state.part(Timelines)
@@ -88,7 +71,7 @@ def _hang(state: RunState) -> Finding | None:
     if missing is None or missing.waiting_s < HANGS_S:
         return None
     pid = timelines.ranks[missing.rank].pid
-    booked = _all(state, "bill", "ProcessBooked")
+    booked = events_of(state, "bill", "ProcessBooked")
     return _did_not_come(missing, ended=any(bill.ended and bill.pid == pid for bill in booked))
 
 

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
-from gpulab.features.late.statuses import LateCause
+
+class LateCause(StrEnum):
+    """Why a rank comes late: a part of its step takes longer than that of the others, its thread
+    did not get its CPU, one line takes longer, or nothing measured says why.
+    """
+
+    LOADER = "loader"
+    BACKWARD = "backward"
+    GC = "gc"
+    OTHER = "other"
+    CPU_STOLEN = "cpu stolen"
+    LINE = "line"
+    UNKNOWN = "unknown"
 
 
 class JobRank(msgspec.Struct, frozen=True, kw_only=True):
     """One rank of a program of several. All seconds are per step; waiting for others is in none.
 
-    `late_s`: how much later than the median of the others it comes, where that is most; `last` is
-    the share of those collectives to which it comes last. `loader_s` to `gc_s` are what its main
-    thread did, `other_s` the rest of its own time, `run_s` its CPU time and `delay_s` how long it
-    waited for a CPU; None where the system does not say.
+    `late_s`: how much later than the median of the others it comes in the steps in which it is
+    last; `last` is their share. `loader_s` to `gc_s` are what its main thread did, `other_s` the
+    rest of its own time.
     """
 
     rank: int
@@ -21,30 +34,26 @@ class JobRank(msgspec.Struct, frozen=True, kw_only=True):
     late_s: float
     last: float
     loader_s: float
-    forward_s: float
     backward_s: float
-    optimizer_s: float
     gc_s: float
     other_s: float
-    run_s: float | None = None
-    delay_s: float | None = None
-    clock: float | None = None
-    """Of its GPU, over the highest; None without one."""
-    slowed: float | None = None
-    """The share of readings in which heat or hardware slowed its clock."""
 
 
-class JobCollective(msgspec.Struct, frozen=True, kw_only=True):
-    """A collective of each step: `line` calls it, empty where torch does by itself; it is the
-    `nth` of its kind in the step, from 1. `wait_s` is from the median rank's coming to the last
-    one's, `transfer_s` from there until the first rank went on, None where nobody saw that; both
-    per step.
-    """
+class NamedCollective(msgspec.Struct, frozen=True, kw_only=True):
+    """A collective; `line` calls it, empty where torch does by itself."""
 
-    group: str
     name: str
     sizes: list[list[int]]
     line: str
+
+
+class JobCollective(NamedCollective, frozen=True, kw_only=True):
+    """A collective of each step, the `nth` of its kind in it, from 1. `wait_s` is from the median
+    rank's coming to the last one's, `transfer_s` from there until the first rank went on, None
+    where nobody saw that; both per step.
+    """
+
+    group: str
     nth: int
     steps: int
     wait_s: float
@@ -62,30 +71,27 @@ class LateRank(msgspec.Struct, frozen=True, kw_only=True):
     late_s: float
     share: float
     last: float
-    """Of the collectives of its worst place, the share to which it came last."""
+    """The share of steps in which it came last."""
     cause: LateCause
     excess_s: float
     collective: int
-    """Its worst place, in `collectives`."""
+    """In `collectives`, the one to which it comes last with most waiting."""
     row: str = ""
     """Of its bill: what it has `row_s` more of than the others, in the whole run."""
     row_s: float = 0.0
 
 
-class MissingRank(msgspec.Struct, frozen=True, kw_only=True):
+class MissingRank(NamedCollective, frozen=True, kw_only=True):
     """A rank that others wait for, for `waiting_s` so far: it did not come to that collective, and
     stands there, the innermost line first; empty where it does not answer.
     """
 
     rank: int
-    name: str
-    sizes: list[list[int]]
-    line: str
     waiting_s: float
     stack: list[str]
 
 
-class EndedRank(msgspec.Struct, frozen=True, kw_only=True):
+class EndedRank(NamedCollective, frozen=True, kw_only=True):
     """The rank whose end stopped the others, after so many `steps` of its most frequent kind, or
     about so many where that is not `exact`; the last collective that it `came` to, or else the
     others; and the line where it was sampled last. `code` and `signal` are None where nobody said
@@ -98,9 +104,6 @@ class EndedRank(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     exact: bool
     came: bool
-    name: str
-    sizes: list[list[int]]
-    line: str
     place: str
 
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median
 
+from gpulab.core.payloads import CollectiveKind
 from gpulab.core.statuses import RankActivity
-from gpulab.features.late.timelines import Call, Key, Timeline, Timelines
+from gpulab.features.late.timelines import Call, Timeline, Timelines
 
 SETTLED = 3
 """First steps that do not count."""
@@ -19,35 +20,23 @@ _LIVE_CALLS, _FOR_CLOCKS = 600, 2_000
 """The newest ones, while the program runs; collectives that clocks of hosts are compared by."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """A collective within a step."""
-
-    group: str
-    name: str
-    sizes: str
-    line: str
-    nth: int
+Place = tuple[str, int]
+"""A collective within a step: what it is and where it is called, and its number of those alike."""
 
 
 @dataclass
 class Row:
     """One collective to which all ranks came: when, on one clock."""
 
-    key: Key
     step: int
     place: Place
+    kind: CollectiveKind
     arrivals: dict[int, float]
     called: dict[int, float]
     """When each rank's main thread asked for it."""
-    sizes: list[list[int]]
-    last: float = 0.0
+    last: float
     transfer_s: float | None = None
     """Once all had come, where the device says how long each was in it: no main thread waits."""
-
-    def late_s(self, rank: int) -> float:
-        """After the median of the others; negative where it came before them."""
-        return after_others(self.arrivals, rank)
 
     @property
     def last_rank(self) -> int:
@@ -55,6 +44,7 @@ class Row:
 
 
 def after_others(moments: Mapping[int, float], rank: int) -> float:
+    """Return how much later than the median of the others a rank was; negative: before them."""
     others = [at for other, at in moments.items() if other != rank]
     return moments[rank] - median(others)
 
@@ -105,89 +95,82 @@ def clock_offsets(timelines: Timelines) -> dict[str, float]:
     all hosts, but for the clocks; where no end is known, the first arrivals of each host are.
     """
     hosts = sorted({timeline.host for timeline in timelines.ranks.values()})
-    offsets = dict.fromkeys(hosts, 0.0)
     if len(hosts) == 1:
-        return offsets
+        return {hosts[0]: 0.0}
     ranks = {rank: RankSpans(timeline, 0.0) for rank, timeline in timelines.ranks.items()}
-    releases: dict[str, list[float]] = defaultdict(list)
-    arrivals: dict[str, list[float]] = defaultdict(list)
+    came = _apart(timelines, ranks, hosts[0], lambda _, at: at)
+    released = _apart(timelines, ranks, hosts[0], _released)
+    return {**dict.fromkeys(hosts, 0.0), **came, **released}
+
+
+def _apart(
+    timelines: Timelines,
+    ranks: Mapping[int, RankSpans],
+    first: str,
+    moment: Callable[[RankSpans, float], float | None],
+) -> dict[str, float]:
+    """Return by how much a moment of the newest collectives is later than on the first host."""
+    differences: dict[str, list[float]] = defaultdict(list)
     for calls in list(timelines.calls.values())[-_FOR_CLOCKS:]:
-        released: dict[str, list[float]] = defaultdict(list)
-        came: dict[str, list[float]] = defaultdict(list)
+        earliest: dict[str, float] = {}
         for rank, call in calls.items():
-            host = ranks[rank].timeline.host
-            came[host].append(call.at)
-            if (span := _waiting_span(ranks[rank], call.at)) is not None:
-                released[host].append(span[1])
-        for found, differences in ((released, releases), (came, arrivals)):
-            if hosts[0] not in found:
-                continue
-            for host in hosts[1:]:
-                if host in found:
-                    differences[host].append(min(found[host]) - min(found[hosts[0]]))
-    for host in hosts[1:]:
-        known = releases[host] or arrivals[host]
-        offsets[host] = median(known) if known else 0.0
-    return offsets
+            host, at = timelines.ranks[rank].host, moment(ranks[rank], call.at)
+            if at is not None:
+                earliest[host] = min(at, earliest.get(host, at))
+        if first in earliest:
+            for host, at in earliest.items():
+                differences[host].append(at - earliest[first])
+    return {host: median(of_host) for host, of_host in differences.items()}
 
 
-def _waiting_span(rank: RankSpans, at: float) -> tuple[float, float] | None:
-    """Return what a rank that came then waits in: a call of the program, or a backward."""
-    return rank.around(RankActivity.CALL, at) or rank.around(RankActivity.BACKWARD, at)
+def _released(rank: RankSpans, at: float) -> float | None:
+    """Return the end of what a rank that came then waits in: a call, or a backward."""
+    span = rank.around(RankActivity.CALL, at) or rank.around(RankActivity.BACKWARD, at)
+    return span[1] if span else None
 
 
 def rows_of(timelines: Timelines, ranks: Mapping[int, RankSpans], live: bool) -> list[Row]:
     """The collectives that count, in their order."""
-    keys = list(timelines.calls)
-    if live:
-        keys = keys[-_LIVE_CALLS:]
+    keys = list(timelines.calls)[-_LIVE_CALLS if live else 0 :]
     timed = {key[0] for key in keys if _device_timed(timelines.calls[key])}
-    complete = {
-        key: timelines.calls[key]
-        for key in keys
-        if len(timelines.calls[key]) == len(timelines.members(key[0])) > 1
-        and (key[0] not in timed or _device_timed(timelines.calls[key]))
-    }
+    complete: list[tuple[dict[int, float], str, dict[int, Call]]] = []
+    for key in keys:
+        group, calls = key[0], timelines.calls[key]
+        all_came = len(calls) == len(timelines.members(group)) > 1
+        if all_came and (group not in timed or _device_timed(calls)):
+            called = {rank: call.at - ranks[rank].offset_s for rank, call in calls.items()}
+            complete.append((called, group, calls))
+    complete.sort(key=lambda each: min(each[0].values()))
     reference = min(ranks, key=lambda rank: (not ranks[rank].step_ends, rank))
     ends = ranks[reference].step_ends
     disturbed = _disturbed(ranks.values(), ends)
     rows: list[Row] = []
     counts: Counter[tuple[int, str]] = Counter()
-    for key, calls in sorted(complete.items(), key=lambda item: _first(item[1], ranks)):
-        if reference in calls and ends:
-            step = bisect_left(ends, calls[reference].at - ranks[reference].offset_s)
+    for called, group, calls in complete:
+        if reference in called and ends:
+            step = bisect_left(ends, called[reference])
             if step < SETTLED or step >= len(ends) or step in disturbed:
                 continue
         else:
             step = rows[-1].step + (0 if ends else 1) if rows else SETTLED
         # a rank that read while it was in the call does not know its line yet
         kind = max((call.kind for call in calls.values()), key=lambda kind: len(kind.line))
-        same = f"{key[0]} {kind.name} {kind.sizes} {kind.line}"
+        same = f"{group} {kind.name} {kind.sizes} {kind.line}"
         counts[step, same] += 1
-        place = Place(key[0], kind.name, str(kind.sizes), kind.line, counts[step, same])
-        rows.append(_row(key, step, place, calls, ranks))
+        last = max(called.values())
+        row = Row(step, (same, counts[step, same]), kind, called, called, last)
+        rows.append(_by_device(row, calls) if group in timed else row)
     return rows
 
 
-def _first(calls: Mapping[int, Call], ranks: Mapping[int, RankSpans]) -> float:
-    return min(call.at - ranks[rank].offset_s for rank, call in calls.items())
-
-
-def _row(
-    key: Key, step: int, place: Place, calls: Mapping[int, Call], ranks: Mapping[int, RankSpans]
-) -> Row:
-    """Make the row of one collective. Where the device says how long each rank was in it, a rank
-    came that much before the end, which is one for all: on the host it only asked for it.
+def _by_device(row: Row, calls: Mapping[int, Call]) -> Row:
+    """Make the row of a collective of which the device says how long each rank was in it: a rank
+    came that much before the end, which is one for all. On the host it only asked for it.
     """
-    called = {rank: call.at - ranks[rank].offset_s for rank, call in calls.items()}
-    sizes = next(iter(calls.values())).kind.sizes
-    last = max(called.values())
-    if not _device_timed(calls):
-        return Row(key, step, place, called, called, sizes, last)
     took = {rank: call.took_s or 0.0 for rank, call in calls.items()}
     transfer_s = min(took.values())
-    arrivals = {rank: last + transfer_s - took_s for rank, took_s in took.items()}
-    return Row(key, step, place, arrivals, called, sizes, last, transfer_s)
+    arrivals = {rank: row.last + transfer_s - took_s for rank, took_s in took.items()}
+    return replace(row, arrivals=arrivals, transfer_s=transfer_s)
 
 
 def _device_timed(calls: Mapping[int, Call]) -> bool:

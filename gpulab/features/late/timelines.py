@@ -11,7 +11,7 @@ from gpulab.core.events import Collectives
 from gpulab.core.payloads import CollectiveKind, RankSpan
 from gpulab.features.late.result import JobReport
 
-_MOST_CALLS, _MOST_SPANS, _MOST_READINGS = 20_000, 100_000, 2_000
+_MOST_CALLS, _MOST_SPANS = 20_000, 100_000
 Key = tuple[str, int]
 """A collective of all ranks: its group, and its number there."""
 
@@ -40,12 +40,6 @@ class Timeline:
     newest: dict[str, int] = field(default_factory=dict)
     """The last collective that it came to, by group."""
     spans: deque[RankSpan] = field(default_factory=lambda: deque(maxlen=_MOST_SPANS))
-    readings: deque[tuple[float, float, float]] = field(
-        default_factory=lambda: deque(maxlen=_MOST_READINGS)
-    )
-    """When, CPU seconds until then, and seconds without a CPU."""
-    clocks: deque[float] = field(default_factory=lambda: deque(maxlen=_MOST_READINGS))
-    slowed: deque[bool] = field(default_factory=lambda: deque(maxlen=_MOST_READINGS))
     stack: list[str] = field(default_factory=list)
 
 
@@ -77,12 +71,6 @@ class Timelines:
         for kind in event.kinds:
             timeline.kinds[kind.number] = kind
         timeline.spans.extend(event.spans)
-        if event.run_s is not None and event.delay_s is not None:
-            timeline.readings.append((event.at, event.run_s, event.delay_s))
-        if event.clock is not None:
-            timeline.clocks.append(event.clock)
-        if event.slowed is not None:
-            timeline.slowed.append(event.slowed)
         for call in event.calls:
             collective = timeline.kinds.get(call.kind)
             if collective is None:

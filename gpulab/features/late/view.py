@@ -1,14 +1,10 @@
-"""The ranks of a program side by side: how late each comes, and what it did before."""
+"""Ranks of a program side by side: how late each comes, and what it did before."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from operator import attrgetter
-
 from gpulab.core.units import plural, seconds
 from gpulab.draw.blocks import Group, Table, Text, columns_table
-from gpulab.features.late.analysis import SLOWED
+from gpulab.features.late.parts import PARTS
 from gpulab.features.late.report import collective_words
 from gpulab.features.late.result import JobRank, JobReport
 from gpulab.report.report import RunReport
@@ -16,53 +12,7 @@ from gpulab.report.report import RunReport
 MOST_RANKS = 16
 _LEAST_S, _LEAST = 5e-7, 0.02
 """Seconds, and the share of a step of some rank, below which there is nothing to show."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A head, and what stands below it for a rank: seconds, or words that are empty where it is not
-    known.
-    """
-
-    head: str
-    seconds: Callable[[JobRank], float | None] | None = None
-    words: Callable[[JobRank], str] = lambda _: ""
-
-    def text(self, rank: JobRank) -> str:
-        if self.seconds is None:
-            return self.words(rank)
-        value = self.seconds(rank)
-        if value is None:
-            return ""
-        return seconds(value) if value >= _LEAST_S else "-"
-
-    def says(self, job: JobReport) -> bool:
-        """Return whether it takes a part of the step, or is known."""
-        if self.seconds is None:
-            return any(self.words(rank) for rank in job.ranks)
-        values = (self.seconds(rank) or 0.0 for rank in job.ranks)
-        return max(values, default=0.0) >= _LEAST * (job.step_s or 0.0)
-
-
-def _clock(rank: JobRank) -> str:
-    words = "" if rank.clock is None else f"{rank.clock:.0%}"
-    return f"{words} T" if rank.slowed and rank.slowed >= SLOWED else words
-
-
-COLUMNS = (
-    Column("late", attrgetter("late_s")),
-    Column("last", words=lambda rank: f"{rank.last:.0%}"),
-    Column("loader", attrgetter("loader_s")),
-    Column("forward", attrgetter("forward_s")),
-    Column("backward", attrgetter("backward_s")),
-    Column("optimizer", attrgetter("optimizer_s")),
-    Column("GC", attrgetter("gc_s")),
-    Column("other", attrgetter("other_s")),
-    Column("no CPU", attrgetter("delay_s")),
-    Column("clock", words=_clock),
-    Column("host", words=attrgetter("host")),
-)
-"""T: heat or hardware slowed the clock."""
+_HEADS = {"gc": "GC"}
 
 
 def job_of(report: RunReport) -> JobReport | None:
@@ -76,37 +26,51 @@ def job_ranks(report: RunReport) -> Group | None:
     job = job_of(report)
     if job is None or not job.ranks:
         return None
-    parts: list[Table | Text] = [_table(job)]
+    heads, *rows = cells_of(job, MOST_RANKS)
+    table = columns_table()
+    for head in heads:
+        table.add_column(head, justify="left" if head == "rank" else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row, style="bold" if is_late(job, row) else "")
+    if len(job.ranks) > MOST_RANKS:
+        table.add_row(f"and {len(job.ranks) - MOST_RANKS} more")
+    parts: list[Table | Text] = [table]
     if (line := most_waiting(job)) is not None:
         parts.append(Text(line))
     return Group(*parts)
 
 
-def _table(job: JobReport) -> Table:
-    shown = columns_of(job)
-    table = columns_table()
-    table.add_column("rank", no_wrap=True)
-    for column in shown:
-        table.add_column(column.head, justify="right", no_wrap=True)
-    for rank in listed(job, MOST_RANKS):
-        style = "bold" if job.late is not None and rank.rank == job.late.rank else ""
-        table.add_row(str(rank.rank), *(column.text(rank) for column in shown), style=style)
-    if len(job.ranks) > MOST_RANKS:
-        table.add_row(f"and {len(job.ranks) - MOST_RANKS} more")
-    return table
-
-
-def columns_of(job: JobReport) -> list[Column]:
-    """Those that say something of this job; hosts where there are several."""
-    hosts = {rank.host for rank in job.ranks}
-    used = [column for column in COLUMNS if column.says(job)]
-    return [column for column in used if column.head != "host" or len(hosts) > 1]
-
-
-def listed(job: JobReport, most: int) -> list[JobRank]:
-    """The latest ones of many, in the order of their ranks."""
+def cells_of(job: JobReport, most: int) -> list[list[str]]:
+    """The heads, and below them the latest of many ranks, in their order: parts that take some of a
+    step, and hosts where there are several.
+    """
     latest = sorted(job.ranks, key=lambda rank: -rank.late_s)[:most]
-    return sorted(latest, key=lambda rank: rank.rank)
+    latest.sort(key=lambda rank: rank.rank)
+    columns = [["rank", *(str(rank.rank) for rank in latest)]]
+    for name in ("late", "last", *PARTS):
+        if name == "last":
+            columns.append([name, *(f"{rank.last:.0%}" for rank in latest)])
+        elif max(_part(rank, name) for rank in job.ranks) >= _LEAST * (job.step_s or 0.0):
+            columns.append(
+                [_HEADS.get(name, name), *(_words(_part(rank, name)) for rank in latest)]
+            )
+    if len({rank.host for rank in job.ranks}) > 1:
+        columns.append(["host", *(rank.host for rank in latest)])
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def is_late(job: JobReport, row: list[str]) -> bool:
+    """Return whether a row is that of the rank that is late."""
+    return job.late is not None and row[0] == str(job.late.rank)
+
+
+def _part(rank: JobRank, name: str) -> float:
+    value: float = getattr(rank, f"{name}_s")
+    return value
+
+
+def _words(value: float) -> str:
+    return seconds(value) if value >= _LEAST_S else "-"
 
 
 def most_waiting(job: JobReport) -> str | None:

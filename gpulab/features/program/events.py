@@ -50,8 +50,8 @@ class ProcessFollowed(Event, frozen=True):
 
 
 class ChildExited(Event, frozen=True, kw_only=True):
-    """A Python process ended badly, as the one that started it says: by `code` or by `signal`, the
-    other is 0; `at` on the host's clock.
+    """A Python process with torch ended, as the one that started it says: by `code` or by `signal`,
+    the other is 0; `at` on the host's clock.
     """
 
     sent_by = Sender.SESSION

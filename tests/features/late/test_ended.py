@@ -11,8 +11,7 @@ from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
 from gpulab.features.late.booked import with_row
 from gpulab.features.late.ended import ended_rank
 from gpulab.features.late.missing import missing_rank
-from gpulab.features.late.result import JobRank, JobReport, LateRank
-from gpulab.features.late.statuses import LateCause
+from gpulab.features.late.result import JobRank, JobReport, LateCause, LateRank
 from gpulab.features.late.timelines import Timelines
 from gpulab.features.program.events import ChildExited, ProcessFollowed
 
@@ -43,8 +42,6 @@ def ended(exits, *, came=(50, 51), ends=(None, None), heard=(20.0, 20.0)):
                 calls=calls,
                 spans=[],
                 stack=[],
-                run_s=None,
-                delay_s=None,
             )
         )
     followed = [ProcessFollowed(pid=10 + rank, parent=1, rank=rank, ranked=True) for rank in (0, 1)]
@@ -56,7 +53,9 @@ def ended(exits, *, came=(50, 51), ends=(None, None), heard=(20.0, 20.0)):
         ProcessBooked(pid=10 + rank, rank=rank, until=end or 19.0, ended=bool(end), **BILL)
         for rank, end in enumerate(ends)
     ]
-    return ended_rank(timelines, followed, told, booked, missing_rank(timelines))
+    events = {ProcessFollowed: followed, ChildExited: told, ProcessBooked: booked}
+    state = SimpleNamespace(part=lambda kind: timelines, all=events.get)
+    return ended_rank(state, missing_rank(timelines))
 
 
 def test_a_killed_rank_is_named_before_the_ones_that_fail_after_it():
@@ -67,6 +66,11 @@ def test_a_killed_rank_is_named_before_the_ones_that_fail_after_it():
 def test_a_rank_that_left_is_named_and_not_the_one_that_lost_its_peer():
     found = ended({1: 1}, ends=(19.9, 19.8))
     assert (found.rank, found.code, found.signal) == (0, None, None)
+
+
+def test_a_rank_that_left_without_a_word_is_named_by_what_its_parent_says():
+    found = ended({0: 0, 1: 1}, came=(50, 50), ends=(None, 20.5))
+    assert (found.rank, found.code, found.signal) == (0, 0, 0)
 
 
 def test_the_first_that_fails_is_named():
@@ -81,8 +85,8 @@ def test_where_nobody_ended_badly_or_one_hangs_no_end_is_named(exits, heard):
 def job(late_s=0.01, gc_s=0.0):
     ranks = [
         JobRank(
-            rank=rank, host="one", late_s=0.0, last=0.0, loader_s=0.0, forward_s=0.0,
-            backward_s=0.0, optimizer_s=0.0, gc_s=gc_s if rank else 0.0, other_s=0.0,
+            rank=rank, host="one", late_s=0.0, last=0.0, loader_s=0.0, 
+            backward_s=0.0, gc_s=gc_s if rank else 0.0, other_s=0.0,
         )
         for rank in range(2)
     ]  # fmt: skip
@@ -122,3 +126,22 @@ def test_collection_counts_by_what_it_takes_of_the_steps():
     late = proved(imports, gc_s=0.008)
     assert (late.cause, late.row) == (LateCause.GC, "garbage collection")
     assert late.row_s == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(("ran_s", "cause"), [(3.0, LateCause.LINE), (1.0, LateCause.CPU_STOLEN)])
+def test_who_computes_more_is_kept_from_its_cpu_more_and_that_is_no_cause(ran_s, cause):
+    """Rank 1 is kept from it by 2 s more, which with three times the work is no more than the other."""
+    bills = [
+        ProcessBill(
+            role="program",
+            rank=rank,
+            wall_s=10.0,
+            rows=[
+                BillRow(cause="backward", seconds=ran, function="main"),
+                BillRow(cause="preempted", seconds=ran if not rank else 3.0),
+            ],
+        )
+        for rank, ran in enumerate((1.0, ran_s))
+    ]
+    report = SimpleNamespace(get=lambda name: BillReport(bills=bills))
+    assert with_row(job(late_s=0.02), report).late.cause == cause

@@ -5,9 +5,9 @@ from time import perf_counter, sleep
 
 import pytest
 import torch
-from gpulab.features.trials.delayed import PASSES
 
 from gpulab.core.jobs import Delay, PartKind
+from gpulab.features.trials.delayed import PASSES
 from gpulab.features.trials.hooks import HookedLab, Hooks
 from gpulab.scenario import Work
 

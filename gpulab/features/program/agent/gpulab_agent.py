@@ -140,7 +140,7 @@ def _watch_imports(agent: Agent) -> None:
 
 
 def _watch_children(kind: Any, name: str, folder: str) -> None:
-    """Say how children that are followed ended badly: only their parent learns it."""
+    """Say how children that are followed ended: only their parent learns it."""
     method = getattr(kind, name)
 
     @wraps(method)
@@ -152,7 +152,7 @@ def _watch_children(kind: Any, name: str, folder: str) -> None:
             traceback = error.__traceback__
             error.__traceback__ = traceback.tb_next if traceback else None
             raise
-        if known is None and self.returncode:
+        if known is None and self.returncode is not None:
             _say_end(folder, self.pid, self.returncode)
         return result
 
@@ -160,9 +160,11 @@ def _watch_children(kind: Any, name: str, folder: str) -> None:
 
 
 def _say_end(folder: str, pid: int, code: int) -> None:
+    """Only of one that uses torch: others may be many."""
     try:
         names = os.listdir(folder)
-        if len(names) < _MOST_PROCESSES and any(name.startswith("%d-" % pid) for name in names):
+        known = any(name.startswith("%d-" % pid) and name.endswith(".jsonl") for name in names)
+        if known and len(names) < _MOST_PROCESSES:
             line = '{"type":"exited","pid":%d,"code":%d,"signal":%d,"at":%f}\n'
             _say(folder, line % (pid, max(0, code), max(0, -code), perf_counter()))
     except Exception:

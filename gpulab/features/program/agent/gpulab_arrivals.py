@@ -14,15 +14,16 @@ import pickle
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterator
+from functools import lru_cache, wraps
+from itertools import islice
 from math import inf
 from threading import get_ident
 from time import perf_counter, thread_time, time, time_ns
 from typing import Any
 
-LOADER, FORWARD, BACKWARD, OPTIMIZER = "loader", "forward", "backward", "optimizer"
-GC, CALL, STEP, FOLLOWING = "gc", "call", "step", "following"
+LOADER, BACKWARD, GC, CALL = "loader", "backward", "gc", "call"
+STEP, FOLLOWING = "step", "following"
 """Kinds of spans. A step is the moment that it ends."""
 _EVERY_S, _MOST_S = 1.0, 8.0
 """Between readings, at least and at most."""
@@ -30,16 +31,14 @@ _LEAST_WAIT_S = 0.2
 _SHARE = 0.002
 """Of its time that a rank may read."""
 _SHORTEST_GC_S = 0.0005
-_MOST_SPANS, _OF_A_LINE, _MOST_AT_ONCE = 20_000, 500, 1_000
-"""That are kept, that a line has, and that a reading writes: of steps of a millisecond the newest
-ones, as torch keeps the newest collectives.
+_MOST_SPANS, _MOST_AT_ONCE = 20_000, 1_000
+"""That are kept, and that a reading writes: of steps of a millisecond the newest ones, as torch
+keeps the newest collectives.
 """
 _ALL_KEPT, _BLOCK, _FEWER = 16_384, 256, 8
 """Of a group all collectives are kept up to here, then a block of them of so many."""
 _STANDS_AFTER_S, _FRAMES = 2.0, 6
 _FAILURES = 3
-_SM, _SLOWED = 1, 0x8 | 0x20 | 0x40 | 0x80
-"""Of NVML: the clock, and the reasons heat, hardware and power brake."""
 _API = (
     "all_reduce",
     "all_gather",
@@ -56,9 +55,7 @@ _API = (
     "scatter",
 )
 _NO_CALL = (inf, "")
-_LINES: dict[tuple[Any, int], str] = {}
-_MOST_LINES = 1_000
-_PACKAGES = ("/site-packages/", "/dist-packages/")
+_MOST_CODES = 1_000
 
 
 class Arrivals:
@@ -67,7 +64,6 @@ class Arrivals:
     def __init__(self, write: Callable[..., None]) -> None:
         self._write = write
         self._main = threading.main_thread().ident or 0
-        self._native = threading.main_thread().native_id or 0
         self._spans: deque[tuple[str, float, float, str]] = deque(maxlen=_MOST_SPANS)
         self._off = False
         self._ending = threading.Event()
@@ -81,9 +77,8 @@ class Arrivals:
         """The call of the program that may go on, since when, and its line."""
         self._last_s = perf_counter()
         """When the newest collective came, on this host's monotonic clock."""
-        self._clock: _Clock | None = None
         self._optimizer = 0
-        self._stepping = self._collecting = 0.0
+        self._collecting = 0.0
         self._unwrap: list[Callable[[], None]] = []
         self._host = "{} {}".format(os.uname().nodename, _boot())
         self._thread = threading.Thread(target=self._run, name="gpulab ranks", daemon=True)
@@ -96,40 +91,13 @@ class Arrivals:
         """The follower took this time, or recorded in it: it is not the program's."""
         self._spans.append((FOLLOWING, begun, ended, ""))
 
-    def watch_device(self, uuid: str) -> None:
-        """The GPU of this rank; called in the main thread."""
-        if self._clock is None:
-            try:
-                self._clock = _Clock(uuid)
-            except Exception:  # a device without a driver's library, or a part of one
-                return
-
-    def watch_optimizers(self, module: Any) -> None:
-        """`module` is torch.optim.optimizer, just imported, in the main thread."""
-        before = getattr(module, "register_optimizer_step_pre_hook", None)
-        after = getattr(module, "register_optimizer_step_post_hook", None)
-        if before is None or after is None:
-            return
-        torch, arrivals, stepped = sys.modules["torch"], self, self._stepped
-
-        def steps(*_: Any) -> None:
-            if not torch.compiler.is_compiling():
-                arrivals._stepping = perf_counter()
-
-        def has_stepped(optimizer: Any, *_: Any) -> None:
-            if not torch.compiler.is_compiling():
-                stepped(optimizer)
-
-        before(steps)
-        after(has_stepped)
-
-    def _stepped(self, optimizer: Any) -> None:
+    def stepped(self, optimizer: Any) -> None:
+        """A step of the program ends with the one of its first optimizer."""
         if self._off or get_ident() != self._main:
             return
-        now = perf_counter()
-        self._spans.append((OPTIMIZER, self._stepping, now, ""))
         self._optimizer = self._optimizer or id(optimizer)
         if self._optimizer == id(optimizer):
+            now = perf_counter()
             self._spans.append((STEP, now, now, ""))
 
     def _collected(self, phase: str, _: Any) -> None:
@@ -171,9 +139,6 @@ class Arrivals:
         autograd = sys.modules.get("torch.autograd")
         if autograd is not None:
             self._wrap(autograd, "backward", BACKWARD)
-        parallel = sys.modules.get("torch.nn.parallel.distributed")
-        if parallel is not None:
-            self._wrap(parallel.DistributedDataParallel, "forward", FORWARD)
         data = sys.modules.get("torch.utils.data.dataloader")
         if data is not None:
             self._wrap(data._BaseDataLoaderIter, "__next__", LOADER)
@@ -197,7 +162,7 @@ class Arrivals:
                 return function(*args, **kwargs)
             inside, line, begun = True, "", clock()
             if kind == CALL:
-                line = _line_of(sys._getframe(1))
+                line = next(_places(sys._getframe(1)), "").partition(" ")[0]
                 arrivals._calling = begun, line
             try:
                 return function(*args, **kwargs)
@@ -216,10 +181,7 @@ class Arrivals:
 
     def _read(self) -> None:
         """Write what is new."""
-        spans = []
-        while self._spans:
-            spans.append(self._spans.popleft())
-        spans = spans[-_MOST_AT_ONCE:]
+        spans = [self._spans.popleft() for _ in range(len(self._spans))][-_MOST_AT_ONCE:]
         for kind, begun, ended, line in spans:
             if kind == CALL:
                 self._lines.append((begun, ended, line))
@@ -231,25 +193,16 @@ class Arrivals:
         if calls:
             self._last_s = max(self._last_s, calls[-1][2])
         if now - self._last_s > _STANDS_AFTER_S:
-            stack = self._stack()
-        run_s, delay_s = self._scheduled()
-        clock, slowed = self._clock.read() if self._clock is not None else (None, None)
-        beyond = max(len(calls), len(spans), 1)
-        for start in range(0, beyond, _OF_A_LINE):
-            last = start + _OF_A_LINE >= beyond
-            self._write(
-                type="collectives",
-                host=self._host,
-                at=now,
-                kinds=kinds if start == 0 else [],
-                calls=calls[start : start + _OF_A_LINE],
-                spans=[_rounded(span) for span in spans[start : start + _OF_A_LINE]],
-                run_s=run_s if last else None,
-                delay_s=delay_s if last else None,
-                stack=stack,
-                clock=clock if last else None,
-                slowed=slowed if last else None,
-            )
+            stack = [*islice(_places(sys._current_frames().get(self._main)), _FRAMES)]
+        self._write(
+            type="collectives",
+            host=self._host,
+            at=now,
+            kinds=kinds,
+            calls=calls[-_MOST_AT_ONCE:],
+            spans=[[kind, round(begun, 6), round(ended, 6)] for kind, begun, ended, _ in spans],
+            stack=stack,
+        )
 
     def _calls(self, offset_s: float, kinds: list[list[Any]]) -> list[Any]:
         rows: list[Any] = []
@@ -302,24 +255,6 @@ class Arrivals:
         begun, line = self._calling
         return line if begun <= at else ""
 
-    def _stack(self) -> list[str]:
-        """Of the main thread, the innermost frame first; of the program where it has one."""
-        frame = sys._current_frames().get(self._main)
-        lines: list[str] = []
-        while frame is not None and len(lines) < 40:
-            lines.append(_line(frame, frame.f_code.co_name))
-            frame = frame.f_back
-        return [line for line in lines if line][:_FRAMES]
-
-    def _scheduled(self) -> tuple[float | None, float | None]:
-        """Seconds that the main thread ran, and that it was ready to run and did not."""
-        try:
-            with open(f"/proc/self/task/{self._native}/schedstat") as file:
-                run_ns, delay_ns = file.read().split()[:2]
-            return int(run_ns) / 1e9, int(delay_ns) / 1e9
-        except (OSError, ValueError):
-            return None, None
-
     def _forked(self) -> None:
         self._off = True
         self._ending.set()
@@ -348,39 +283,6 @@ def _seconds_between(took_s: float) -> int:
     return every
 
 
-class _Clock:
-    """The SM clock of a GPU, by the driver's library. OSError where there is none."""
-
-    def __init__(self, uuid: str) -> None:
-        import ctypes
-
-        self._ctypes = ctypes
-        self._library: Any = ctypes.CDLL("libnvidia-ml.so.1")
-        self._device = ctypes.c_void_p()
-        failed = self._library.nvmlInit_v2()
-        name = uuid.encode()
-        if failed or self._library.nvmlDeviceGetHandleByUUID(name, ctypes.byref(self._device)):
-            raise OSError("no such GPU")
-
-    def read(self) -> tuple[float | None, bool | None]:
-        """The clock over the highest, and whether heat or hardware slows it."""
-        ctypes, library, device = self._ctypes, self._library, self._device
-        clock, highest, reasons = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_ulonglong()
-        share = slowed = None
-        if not library.nvmlDeviceGetClockInfo(device, _SM, ctypes.byref(clock)):
-            failed = library.nvmlDeviceGetMaxClockInfo(device, _SM, ctypes.byref(highest))
-            if not failed and highest.value:
-                share = clock.value / highest.value
-        if not library.nvmlDeviceGetCurrentClocksThrottleReasons(device, ctypes.byref(reasons)):
-            slowed = bool(reasons.value & _SLOWED)
-        return share, slowed
-
-
-def _rounded(span: tuple[str, float, float, str]) -> list[Any]:
-    kind, begun, ended, _ = span
-    return [kind, round(begun, 6), round(ended, 6)]
-
-
 def _kept(number: int) -> bool:
     """Whether a collective is: the same ones on all ranks, fewer and fewer of them."""
     if number < _ALL_KEPT:
@@ -391,30 +293,20 @@ def _kept(number: int) -> bool:
     return number // _BLOCK % fewer == 0
 
 
-def _line_of(frame: Any) -> str:
-    """As `_line`, remembered: a step calls the same lines."""
-    place = frame.f_code, frame.f_lineno
-    if place not in _LINES and len(_LINES) < _MOST_LINES:
-        _LINES[place] = _line(frame)
-    return _LINES.get(place, "")
-
-
-def _line(frame: Any, function: str = "") -> str:
-    """The line of the program that a frame is in; of torch and Python an empty one."""
+def _places(frame: Any) -> Iterator[str]:
+    """The lines of the program that a frame was called from, with functions, its own one first."""
     while frame is not None:
-        file = frame.f_code.co_filename
-        own = not file.startswith("<") and file != __file__ and "/torch/" not in file
-        if own and not any(folder in file for folder in _PACKAGES) and not _of_python(file):
-            line = f"{os.path.basename(file)}:{frame.f_lineno}"
-            return f"{line} {function}" if function else line
-        if function:
-            return ""
+        code = frame.f_code
+        if _is_own(code):
+            yield f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_name}"
         frame = frame.f_back
-    return ""
 
 
-def _of_python(file: str) -> bool:
-    return file.startswith(os.path.dirname(os.__file__) + os.sep)
+@lru_cache(_MOST_CODES)
+def _is_own(code: Any) -> bool:
+    """Whether it is the program's, as samples of its stack have it."""
+    own: bool = sys.modules["_gpulab_samples"]._about(code).own
+    return own
 
 
 def _on_cuda() -> bool:

@@ -327,6 +327,8 @@ class Follower:
         self._step(CALL)
 
     def _optimizer_stepped(self, optimizer: Any) -> None:
+        if self._arrivals is not None:
+            self._arrivals.stepped(optimizer)
         if self._off:
             return
         if len(self._stepped) < _MOST_OPTIMIZERS:
@@ -681,8 +683,6 @@ class Follower:
             self._write(**self._about())
             arrivals = _loaded("_gpulab_arrivals", "gpulab_arrivals.py")
             self._arrivals = arrivals.Arrivals(self._write)
-            if _never_compiled():
-                self._arrivals.watch_optimizers(sys.modules["torch.optim.optimizer"])
         except Exception:
             return
 
@@ -695,8 +695,6 @@ class Follower:
             properties = torch.cuda.get_device_properties(torch.cuda.current_device())
             uuid = str(properties.uuid)
             uuid = uuid if uuid.startswith(("GPU-", "MIG-")) else "GPU-" + uuid
-            if self._arrivals is not None:
-                self._arrivals.watch_device(uuid)
             device.update(
                 kind="cuda",
                 name=properties.name,
