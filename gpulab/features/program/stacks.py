@@ -78,13 +78,16 @@ class _Memory:
             raise OSError(ctypes.get_errno(), "no such memory")
         return self._buffer.raw[:size]
 
-    def word(self, address: int) -> int:
-        return int.from_bytes(self.read(address, 8), sys.byteorder)
-
     def stack(self, state: int, layout: Layout) -> list[tuple[int, int]]:
-        """Return the code of each frame and where it is, the innermost first."""
-        holder = state if layout.struct_at < 0 else self.word(state + layout.struct_at)
-        frame = self.word(holder + layout.frame_at)
+        """Return the code of each frame and where it is, the innermost first.
+
+        In its own process all reads are calls from here, so that each finds the frame of the one
+        before as it was.
+        """
+        holder = state
+        if layout.struct_at >= 0:
+            holder = int.from_bytes(self.read(state + layout.struct_at, 8), sys.byteorder)
+        frame = int.from_bytes(self.read(holder + layout.frame_at, 8), sys.byteorder)
         found: list[tuple[int, int]] = []
         while frame and len(found) < _MOST_FRAMES:
             words = self.read(frame, _BYTES_OF_FRAME)
@@ -92,9 +95,8 @@ class _Memory:
                 int.from_bytes(words[at : at + 8], sys.byteorder) for at in layout[2:5]
             )
             offset = instruction - code - layout.code_bytes
-            if not -_BYTES_OF_FRAME < offset < _LONGEST_CODE:
-                raise OSError("a frame that is being made")
-            found.append((code, max(0, offset)))
+            # outside of it in a frame of the interpreter's own, or one that is being made
+            found.append((code, offset if 0 <= offset < _LONGEST_CODE else 0))
             frame = before
         return found
 
