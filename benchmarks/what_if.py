@@ -164,7 +164,7 @@ def lesson(case, device, folder, number):
     for entry in what_if["parts"]:
         if entry["name"] != part:
             slope = entry["slope"]
-            text = entry["why_not"] or f"slope {slope:.2f}"
+            text = entry["why_not"] or f"slope {slope['value']:.2f}"
             print(f"{name} {variant:<16} {entry['name']:<12} {text}", flush=True)
     found = next(entry for entry in what_if["parts"] if entry["name"] == part)
     (comparison,) = run(file, *flags)["comparisons"]

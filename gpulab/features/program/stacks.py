@@ -1,7 +1,7 @@
 """The stack of a followed process as gpulab's own process sees it, at moments that nothing in the
 program chooses.
 
-A handler of a signal in Python runs where the interpreter looks for signals: from 3.11 on after
+A handler of a signal in Python runs where the interpreter looks for signals: from 3.10 on after
 calls and jumps, and not after operators. What `a @ b` takes would stand at the next call. So the
 frames are read from outside, by process_vm_readv, which stops nobody, and written into a file that
 both processes have in memory; samples within the process take the place from there. Where the

@@ -7,7 +7,7 @@ falls into has ended: a sampling thread would get the interpreter only where the
 up, and books what C code does to the next line of torch. A timer ends with the process, is not
 there after an exec, and a child of a fork starts its own.
 
-From 3.11 on the interpreter looks for signals after calls and jumps and where a function begins,
+From 3.10 on the interpreter looks for signals after calls and jumps and where a function begins,
 not after operators: what `a @ b` takes would stand at the next of these. So the place is that of a
 stack which gpulab's own process has read meanwhile, where it can. (One that faulthandler writes
 when the signal comes would be exact too, but it ends Python 3.11 in one run of three.)
