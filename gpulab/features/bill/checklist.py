@@ -43,6 +43,8 @@ def _answers(name: str, rows: Sequence[BillRow]) -> Iterator[Block]:
         found = [row for row in rows if row.cause in causes and row.seconds > 0]
         if found:
             share = sum(row.seconds for row in found) / whole_s
-            most = f"{found[0].seconds / whole_s:.1%} {words(found[0])}"
+            most = words(found[0])
+            if len(found) > 1:
+                most += f" ({found[0].seconds / whole_s:.1%})"
             table.add_row(Text(question), Text(f"{share:.1%}"), Text(most))
     yield from ("", Text(f"checklist of {name}", "bold"), table)
