@@ -197,6 +197,9 @@ class _Job:
         late_s = sum(own.values()) / steps
         if late_s < LATE * step_s or late_s * steps < MOST_WAITING * total_s:
             return None
+        newest = sorted(self.of_steps)[steps // 2 :]
+        if sum(own.get(step, 0.0) for step in newest) < LATE / 2 * step_s * len(newest):
+            return None  # it was late once, as while it filled a cache
         much = [step for step, wait_s in own.items() if wait_s >= LATE * step_s]
         count = sum(s >= LATE * step_s for of_rank in waits.values() for s in of_rank.values())
         chance = _tail(len(much), count, 1 / len(waits)) * len(waits)

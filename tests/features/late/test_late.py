@@ -59,6 +59,7 @@ class Made:
     steps: int = 40
     more: dict[int, dict[str, float]] = field(default_factory=dict)
     every: int = 1
+    until: int = 1_000
     transfer_s: float = 0.001
     small: bool = False
     """Whether each step begins with a small collective that the program calls."""
@@ -88,7 +89,7 @@ class Made:
 
     def _step(self, rank, step, now, spans):
         """Until it comes; the last entry is when its backward began."""
-        more = self.more.get(rank, {}) if step % self.every == 0 else {}
+        more = self.more.get(rank, {}) if step % self.every == 0 and step < self.until else {}
         now += 0.01 + more.get("other", 0.0)
         for kind in (RankActivity.LOADER, RankActivity.FORWARD):
             took_s = 0.02 + more.get(kind, 0.0)
@@ -172,6 +173,11 @@ def test_a_rank_that_pauses_in_some_steps():
     assert (late.rank, late.cause) == (1, LateCause.GC)
     assert late.late_s == pytest.approx(0.02, rel=0.2)
     assert late.last < 0.6
+
+
+def test_a_rank_that_was_late_while_it_filled_a_cache_is_not():
+    assert report(more={1: {"other": 0.5}}, until=14, steps=80).late is None
+    assert report(more={1: {"other": 0.5}}, steps=80).late is not None
 
 
 def test_a_collective_that_takes_long_once_all_have_come():
