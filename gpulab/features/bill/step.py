@@ -93,12 +93,12 @@ def _of_lines(
     lines: Iterable[LineTime], step_s: float
 ) -> tuple[dict[_Key, float], dict[_Key, float]]:
     """Return the seconds in which each line ran outside of operations, and in which it waited."""
-    ran: dict[_Key, float] = {}
-    waited: dict[_Key, float] = {}
-    for each in lines:
+    ran: dict[_Key, float] = defaultdict(float)
+    waited: dict[_Key, float] = defaultdict(float)
+    for each in lines:  # several expressions of a line
         place = each.function, *_split(each.line)
-        ran["", *place] = each.running * step_s
-        waited["waiting", *place] = each.waiting * step_s
+        ran["", *place] += each.running * step_s
+        waited["waiting", *place] += each.waiting * step_s
     return ran, waited
 
 
