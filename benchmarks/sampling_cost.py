@@ -17,12 +17,12 @@ from time import perf_counter, thread_time
 import numpy
 import torch
 
-from gpulab.features.program.stacks import Stacks
+from gpulab.proc.stacks import Stacks
 
 READER = """
 import sys, threading
 from pathlib import Path
-from gpulab.features.program.stacks import Reader
+from gpulab.proc.stack_reader import Reader
 
 Reader(Path(sys.argv[1])).start()
 threading.Event().wait()

@@ -41,10 +41,10 @@ from gpulab.features.program.findings import (
     recordings_unreadable,
 )
 from gpulab.features.program.recordings import profiled, to_profile
-from gpulab.features.program.stacks import Reader
 from gpulab.proc.orphans import Orphans
 from gpulab.proc.pipes import pipe, read_available
 from gpulab.proc.spawn import DEVNULL, Process, spawn
+from gpulab.proc.stack_reader import Reader
 from gpulab.session.live import LiveSource
 from gpulab.session.streams import CapturedOutput, Stream
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import perf_counter, thread_time
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gpulab.core.payloads import TRACE_PREFIX
 from gpulab.core.text import cut
@@ -27,6 +27,8 @@ from gpulab.engine.build.lab import recorded
 from gpulab.features.goodput.events import LineTime
 from gpulab.features.goodput.marks import is_of_a_package, is_of_the_program
 from gpulab.features.goodput.trace import Trace
+from gpulab.proc.stack_reader import read_from_outside
+from gpulab.proc.stacks import Stacks
 from gpulab.stats.time_spans import contains, union
 
 _EVERY_S = 0.97e-3
@@ -65,11 +67,16 @@ class Sampler:
 
     def __init__(self) -> None:
         self.samples: list[_Sample] = []
+        self._stacks: Stacks | None = None
         self.started = 0.0
         self._places: dict[tuple[CodeType, int, bool], Place] = {}
 
     def run(self, function: Callable[[], object]) -> None:
         """Run it, with a sample each millisecond of it."""
+        with read_from_outside() as self._stacks:
+            self._run(function)
+
+    def _run(self, function: Callable[[], object]) -> None:
         self._scheduler = _open_scheduler()
         before = signal.signal(signal.SIGALRM, self._tick)
         signal.siginterrupt(signal.SIGALRM, False)  # a library's system call goes on
@@ -93,11 +100,16 @@ class Sampler:
 
     def _tick(self, number: int, frame: FrameType | None) -> None:
         now = perf_counter()
+        if self._stacks is not None and self._stacks.is_awaited(now - self._at):
+            return
         ran_s = thread_time() - self._ran_s
         taken_s = self._taken()
         if taken_s is not None and self._taken_s is not None:
             taken_s -= self._taken_s
-        self.samples.append(_Sample(self._at, now, ran_s, taken_s, self._place(frame)))
+        # from 3.10 on this runs after calls and jumps, not where an operator was
+        seen = self._stacks.take(frame) if self._stacks is not None else []
+        place = self._place(seen[-1] if seen else frame)
+        self.samples.append(_Sample(self._at, now, ran_s, taken_s, place))
         self._begin()
 
     def _taken(self) -> float | None:
@@ -106,7 +118,7 @@ class Sampler:
             return None
         return int(os.pread(self._scheduler, 128, 0).split()[1]) * 1e-9
 
-    def _place(self, frame: FrameType | None) -> Place | None:
+    def _place(self, frame: Any) -> Place | None:
         """Return the innermost place in the program's own files, else that in a package; of a
         comprehension, where it stands.
         """
@@ -142,7 +154,7 @@ def _open_scheduler() -> int | None:
     return None
 
 
-def _place(frame: FrameType, *, outermost: bool) -> Place:
+def _place(frame: Any, *, outermost: bool) -> Place:
     code = frame.f_code
     name = code.co_qualname.replace(".<locals>", "")
     for part in _COMPREHENSIONS:
@@ -151,7 +163,7 @@ def _place(frame: FrameType, *, outermost: bool) -> Place:
     return Place(line, name, _expression(code, frame), outermost)
 
 
-def _expression(code: CodeType, frame: FrameType) -> str:
+def _expression(code: CodeType, frame: Any) -> str:
     """The source of what a frame evaluates, on one line; empty where it is not known."""
     text = linecache.getline(code.co_filename, frame.f_lineno)
     positions = list(code.co_positions())

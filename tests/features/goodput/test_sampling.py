@@ -61,6 +61,21 @@ def test_what_runs_outside_of_torch_has_the_expression_that_calls_it():
     assert longest.running > longest.waiting
 
 
+NUMBERS = list(range(200_000))
+
+
+def look_up():
+    found = 0
+    for _ in range(100):
+        found += -1 in NUMBERS
+        abs(found)
+
+
+def test_what_an_operator_takes_has_its_expression():
+    longest = max(lines(look_up).values(), key=lambda each: each.running)
+    assert longest.source == "-1 in NUMBERS"
+
+
 def test_what_an_operation_of_torch_takes_is_of_no_line():
     found = lines(decode, op("mm", 0, 10**9))
     assert sum(each.running for each in found.values()) == pytest.approx(0, abs=1e-6)

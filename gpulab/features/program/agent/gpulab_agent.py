@@ -220,7 +220,7 @@ def _begin() -> None:
     agent = Agent(folder)
     sys.modules[_AGENT] = agent  # type: ignore[assignment]
     _watch_imports(agent)
-    stacks = _load(_STACKS, "../stacks.py").Stacks(folder)
+    stacks = _load(_STACKS, "../../../proc/stacks.py").Stacks(folder)
     agent.samples = _load(_SAMPLES, "gpulab_samples.py").begin(folder, stacks)
 
 

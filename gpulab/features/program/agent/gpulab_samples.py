@@ -123,7 +123,12 @@ _RESUME = bytes([opmap["RESUME"]]) if "RESUME" in opmap else b"none"
 _TRACKER = "multiprocessing/resource_tracker.py"
 _COMPREHENSIONS = (".<listcomp>", ".<dictcomp>", ".<setcomp>", ".<genexpr>", ".<lambda>")
 _FEATURES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_OWN = (f"{_FEATURES}/program/", f"{_FEATURES}/trials/", f"{_FEATURES}/goodput/marks.py")
+_OWN = (
+    f"{_FEATURES}/program/",
+    f"{_FEATURES}/trials/",
+    f"{_FEATURES}/goodput/marks.py",
+    f"{os.path.dirname(_FEATURES)}/proc/stacks.py",
+)
 _CAUSES = (
     ("/torch/_dynamo/convert_frame.py", COMPILE),
     ("/torch/_inductor/compile_fx.py", COMPILE),
@@ -358,6 +363,8 @@ class Samples:
         interpreter, is none.
         """
         if self._samples_now:
+            return
+        if self._stacks is not None and self._stacks.is_awaited(perf_counter() - self._last):
             return
         self._samples_now = True
         began = thread_time()

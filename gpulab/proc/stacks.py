@@ -1,5 +1,4 @@
-"""The stack of a followed process as gpulab's own process sees it, at moments that nothing in the
-program chooses.
+"""The stack of a thread as another process sees it, at moments that nothing in the thread chooses.
 
 A handler of a signal in Python runs where the interpreter looks for signals: from 3.10 on after
 calls and jumps, and not after operators. What `a @ b` takes would stand at the next call. So the
@@ -16,26 +15,22 @@ import ctypes
 import os
 import struct
 import sys
-from contextlib import suppress
-from pathlib import Path
-from threading import Event, Thread
-from time import perf_counter
 from types import CodeType
 from typing import Any, NamedTuple
 
 SUFFIX = ".stacks"
-_MOST_FRAMES, _SLOTS = 60, 64
-_HEAD = struct.Struct("QdQQ6q")
+_MOST_FRAMES, SLOTS = 60, 64
+HEAD = struct.Struct("QdQQ6q")
 """Process, seconds between looks, thread state, how many stacks were written; and the layout."""
-_WRITTEN = struct.Struct("Q")
-_WRITTEN_AT, _FIRST = 24, 128
+WRITTEN = struct.Struct("Q")
+WRITTEN_AT, FIRST = 24, 128
 _FRAME = struct.Struct("Qq")
 """Code, and the offset of the instruction that runs."""
-_SLOT = 8 + _MOST_FRAMES * _FRAME.size
-_SIZE = _FIRST + _SLOTS * _SLOT
+SLOT = 8 + _MOST_FRAMES * _FRAME.size
+SIZE = FIRST + SLOTS * SLOT
 _SHARED, _READ_WRITE = 1, 3
-_NEW_S, _LEAST_S = 0.2, 0.01
-"""Between looks for new processes, and at any process."""
+_PATIENCE = 5
+"""Readings that may be missing."""
 
 
 class Layout(NamedTuple):
@@ -61,7 +56,7 @@ _LAYOUTS = {
 _BYTES_OF_FRAME, _LONGEST_CODE = 64, 1 << 30
 
 
-class _Memory:
+class Memory:
     """Of another process, or of this one: an address that is none raises OSError."""
 
     def __init__(self, pid: int) -> None:
@@ -133,11 +128,11 @@ class Stacks:
         get_state = ctypes.pythonapi.PyThreadState_Get
         get_state.restype = ctypes.c_void_p
         state = get_state()
-        self._check(_Memory(os.getpid()).stack(state, layout))
+        self._check(Memory(os.getpid()).stack(state, layout))
         path = f"{self._folder}/{os.getpid()}-{os.urandom(4).hex()}{SUFFIX}"
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            os.truncate(fd, _SIZE)
+            os.truncate(fd, SIZE)
             libc.mmap.restype = ctypes.c_void_p
             libc.mmap.argtypes = [
                 ctypes.c_void_p,
@@ -145,14 +140,14 @@ class Stacks:
                 *[ctypes.c_int] * 3,
                 ctypes.c_long,
             ]
-            address = libc.mmap(None, _SIZE, _READ_WRITE, _SHARED, fd, 0)
+            address = libc.mmap(None, SIZE, _READ_WRITE, _SHARED, fd, 0)
         finally:
             os.close(fd)  # mmap of Python's would keep one open
         if address is None or address == ctypes.c_void_p(-1).value:
             raise OSError("no memory for stacks")
-        self._memory = (ctypes.c_char * _SIZE).from_address(address)
+        self._memory = (ctypes.c_char * SIZE).from_address(address)
         self._taken = 0
-        _HEAD.pack_into(self._memory, 0, os.getpid(), 0.0, state, 0, *layout)
+        HEAD.pack_into(self._memory, 0, os.getpid(), 0.0, state, 0, *layout)
 
     def _check(self, stack: list[tuple[int, int]]) -> None:
         """LookupError where it is not the stack of this moment: another layout."""
@@ -176,16 +171,24 @@ class Stacks:
         """
         if id(code) not in self._codes:
             self._codes[id(code)] = code
+            self._unknown.discard(id(code))
             for each in code.co_consts:
                 if isinstance(each, CodeType):
                     self.know(each)
+
+    def is_awaited(self, passed_s: float) -> bool:
+        """Return whether a sample may wait for the next reading, `passed_s` after the last one."""
+        if self._memory is None:
+            return False
+        every_s, _, written = struct.unpack_from("dQQ", self._memory, 8)
+        return bool(written == self._taken and passed_s < _PATIENCE * every_s)
 
     def take(self, frame: Any) -> list[Any]:
         """Return the innermost frame of each stack since the last call. `frame`: that of now."""
         if self._memory is None:
             return []
-        (written,) = _WRITTEN.unpack_from(self._memory, _WRITTEN_AT)
-        first, self._taken = max(self._taken, written - _SLOTS + 1), written
+        (written,) = WRITTEN.unpack_from(self._memory, WRITTEN_AT)
+        first, self._taken = max(self._taken, written - SLOTS + 1), written
         if written <= first:
             return []
         now = []
@@ -198,8 +201,8 @@ class Stacks:
         """Return a stack as frames: those of now as far as they are the same; code that is not
         known is left out.
         """
-        at = _FIRST + number % _SLOTS * _SLOT
-        (count,) = _WRITTEN.unpack_from(self._memory, at)
+        at = FIRST + number % SLOTS * SLOT
+        (count,) = WRITTEN.unpack_from(self._memory, at)
         if not 0 < count < _MOST_FRAMES:
             return None
         words = struct.unpack_from("Qq" * count, self._memory, at + 8)
@@ -222,8 +225,9 @@ class Stacks:
         if code is None and address not in self._unknown:
             for frame in now:
                 self.know(frame.f_code)
-            for module in list(sys.modules.values()):
-                self._know_functions(module)
+            for name, module in list(sys.modules.items()):
+                if not name.startswith("gpulab."):
+                    self._know_functions(module)
             code = self._codes.get(address)
             if code is None:
                 self._unknown.add(address)
@@ -247,88 +251,3 @@ class Stacks:
             lines = [line for begins, _, line in code.co_lines() if begins <= at and line]
             line = self._lines[code, at] = lines[-1] if lines else code.co_firstlineno
         return line
-
-
-class Reader:
-    """Reads the stacks of all followed processes of a run, in a thread of gpulab's own process."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._over = Event()
-        self._processes: dict[str, _Process | None] = {}
-        self._thread = Thread(target=self._run, name="stacks", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._over.set()
-        self._thread.join()
-        for process in self._processes.values():
-            if process is not None:
-                process.close()
-
-    def _run(self) -> None:
-        listed = 0.0
-        due = 0.0
-        while not self._over.wait(max(0.001, due - perf_counter())):
-            now = perf_counter()
-            if now - listed > _NEW_S:
-                listed = now
-                self._list()
-            for name, process in self._processes.items():
-                if process is not None and not process.look(now):
-                    process.close()
-                    self._processes[name] = None
-            running = [process.due for process in self._processes.values() if process is not None]
-            due = min([listed + _NEW_S, *(max(each, now + _LEAST_S / 4) for each in running)])
-
-    def _list(self) -> None:
-        with suppress(OSError):
-            for path in self._folder.glob(f"*{SUFFIX}"):
-                if path.name not in self._processes and (process := _Process.opened(path)):
-                    self._processes[path.name] = process
-
-
-class _Process:
-    """One that lets its stack be read."""
-
-    def __init__(self, memory: Any) -> None:
-        self._memory = memory
-        pid, _, self._state, _, *layout = _HEAD.unpack_from(memory, 0)
-        self._layout = Layout(*layout)
-        self._process = _Memory(pid)
-        self.due = 0.0
-
-    @classmethod
-    def opened(cls, path: Path) -> _Process | None:
-        from mmap import mmap
-
-        with suppress(OSError, ValueError, AttributeError), path.open("r+b") as file:
-            memory = mmap(file.fileno(), _SIZE)
-            if _HEAD.unpack_from(memory, 0)[0]:
-                return cls(memory)
-            memory.close()
-        return None
-
-    def look(self, now: float) -> bool:
-        """Write its stack where it is time to; return whether the process can still be read."""
-        if now < self.due:
-            return True
-        (every_s,) = struct.unpack_from("d", self._memory, 8)
-        self.due = now + (min(max(every_s, _LEAST_S), 1.0) if every_s else _NEW_S)
-        if not every_s:
-            return True
-        try:
-            stack = self._process.stack(self._state, self._layout)
-        except OSError:  # or the process has ended
-            return Path(f"/proc/{self._process.pid}").exists()
-        (written,) = _WRITTEN.unpack_from(self._memory, _WRITTEN_AT)
-        at = _FIRST + written % _SLOTS * _SLOT
-        words = [word for frame in stack for word in frame]
-        struct.pack_into("Q" + "Qq" * len(stack), self._memory, at, len(stack), *words)
-        _WRITTEN.pack_into(self._memory, _WRITTEN_AT, written + 1)
-        return True
-
-    def close(self) -> None:
-        self._memory.close()
