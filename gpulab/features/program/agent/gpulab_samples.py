@@ -237,8 +237,6 @@ class Samples:
         self._ran_by: dict[str, list[float]] = {}
         """By thread: its CPU time, and what the main thread waited meanwhile."""
         self._sources: dict[str, list[str]] = {}
-        self._module: Any = None
-        """The innermost module of torch that the last sample was in."""
         self._in_modules = dict.fromkeys(("graph", "training", "double"), 0.0)
         self._every_s = 0.0
         self._said_every_s, self._said = _SAID_S, self._begun
@@ -290,11 +288,11 @@ class Samples:
             if self._libc.timer_create(1, event, ctypes.byref(timer)):
                 return
             self._timer = timer
-        if self._stacks is not None:
-            self._stacks.look_each(every_s)
         self._every_s = every_s
         part = int(every_s), int(every_s % 1 * 1e9)
         times = (ctypes.c_long * 4)(*part, *part)
+        if self._stacks is not None:
+            self._stacks.look_each(every_s, perf_counter())
         self._libc.timer_settime(self._timer, 0, times, None)
 
     def _begin_stacks(self) -> None:
@@ -421,10 +419,10 @@ class Samples:
         for where, seconds in ((_GC, collected_s), (_OTHERS, taken_s)):
             if seconds:
                 self._of_step[where] = self._of_step.get(where, 0.0) + seconds
+        self._look_at_module(frame, ran_s + waited_s)
 
     def _book_at(self, frame: Any, ran_s: float, waited_s: float) -> None:
         """Book to where a frame is."""
-        self._module = None
         place = self._place(frame)
         if place[2] is not None and self._codes[place[2]].own:
             self._place_now = place
@@ -432,8 +430,6 @@ class Samples:
         row[0] += ran_s
         row[1] += waited_s
         self._of_step[place] = self._of_step.get(place, 0.0) + ran_s + waited_s
-        if self._module is not None:
-            self._look_at_module(ran_s + waited_s)
 
     def _look_at_memory(self, now: bool = False) -> None:
         """Note the memory, more and more rarely."""
@@ -446,12 +442,19 @@ class Samples:
             del self._memory[1::2]
             self._look_every_s *= 2
 
-    def _look_at_module(self, seconds: float) -> None:
+    def _look_at_module(self, frame: FrameType | None, seconds: float) -> None:
         """Say of the module that runs whether it trains, records a graph, and computes in fp64."""
-        torch: Any = sys.modules["torch"]
-        parameter = next(iter(self._module._parameters.values()), None)
+        torch: Any = sys.modules.get("torch")
+        call = getattr(getattr(torch, "nn", None), "Module", None)
+        call = getattr(getattr(call, "_call_impl", None), "__code__", None)
+        while frame is not None and frame.f_code is not call:
+            frame = frame.f_back
+        module = frame.f_locals.get("self") if frame is not None else None
+        if module is None:
+            return
+        parameter = next(iter(module._parameters.values()), None)
         found = {
-            "training": self._module.training,
+            "training": module.training,
             "graph": parameter is not None and parameter.requires_grad and torch.is_grad_enabled(),
             "double": parameter is not None and parameter.dtype == torch.float64,
         }
@@ -536,11 +539,9 @@ class Samples:
                 break  # below it are frames of the process that it was forked from
             if about.cause == DATA and cause not in (IMPORT, COMPILE):
                 cause, detail = _of_loader(frame, code, detail)
-            if self._module is None and code.co_name == "_call_impl" and about.cause == "torch":
-                self._module = frame.f_locals.get("self")
             frame = frame.f_back
         if cause == IMPORT:
-            detail = detail.partition(".")[0]
+            detail = (detail or package).partition(".")[0]
         elif cause in ("", "torch"):
             detail = package
         elif cause == "backward" and sys.modules["torch"].is_anomaly_enabled():
@@ -655,16 +656,22 @@ def _of_loader(frame: FrameType, code: CodeType, detail: str) -> tuple[str, str]
     if not code.co_filename.endswith("dataloader.py"):
         return DATA, detail
     own = frame.f_locals.get("self")
-    workers = getattr(own, "_num_workers", getattr(own, "num_workers", 0))
-    if not workers:
-        return DATA, IN_PROCESS
-    persists = getattr(own, "_persistent_workers", getattr(own, "persistent_workers", True))
-    how = "" if persists else NOT_PERSISTENT
+    if own is not None:
+        workers = getattr(own, "_num_workers", getattr(own, "num_workers", 0))
+        persists = getattr(own, "_persistent_workers", getattr(own, "persistent_workers", True))
+        _LOADER.update(workers=workers, persists=persists)
+    if not _LOADER.get("workers"):
+        return DATA, IN_PROCESS if _LOADER else detail
+    how = "" if _LOADER["persists"] else NOT_PERSISTENT
     if code.co_name in ("__init__", "_get_iterator", "_reset", "__iter__"):
         return WORKERS, how
     if getattr(own, "_rcvd_idx", 1) == 0:
         return EPOCH, how
     return DATA, ""
+
+
+_LOADER: dict[str, Any] = {}
+"""Of the loader that was seen last: one whose frame has ended is taken for it."""
 
 
 def _device_bytes() -> int:
