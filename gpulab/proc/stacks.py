@@ -186,7 +186,7 @@ class Stacks:
         if self._memory is None:
             return False
         every_s, _, _, written = struct.unpack_from("ddQQ", self._memory, EVERY_AT)
-        return bool(written == self._taken and passed_s < _PATIENCE * every_s)
+        return bool(0 < written == self._taken and passed_s < _PATIENCE * every_s)
 
     def take(self, frame: Any) -> list[Any]:
         """Return the innermost frame of each stack since the last call. `frame`: that of now."""
