@@ -19,7 +19,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 SUFFIX = ".stacks"
-_MOST_FRAMES, SLOTS = 60, 64
+_MOST_FRAMES, SLOTS = 120, 32
 HEAD = struct.Struct("QddQQ6q")
 """Process, seconds between samples, when these began (0: not known), thread state, how many stacks
 were written; and the layout.
