@@ -15,7 +15,7 @@ import ctypes
 import os
 import struct
 import sys
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 SUFFIX = ".stacks"
@@ -32,8 +32,8 @@ _FRAME = struct.Struct("Qq")
 SLOT = 8 + _MOST_FRAMES * _FRAME.size
 SIZE = FIRST + SLOTS * SLOT
 _SHARED, _READ_WRITE = 1, 3
-_PATIENCE = 5
-"""Readings that may be missing."""
+_PATIENCE, _PATIENCE_S = 5, 0.05
+"""Readings that may be missing, or seconds: the reader may wait for a CPU."""
 
 
 class Layout(NamedTuple):
@@ -114,6 +114,11 @@ class Seen:
         return self._frame.f_locals if self._frame is not None else {}
 
 
+def _is_own(file: str) -> bool:
+    packages = "-packages/" in file or file.startswith(sys.base_prefix)
+    return not (file.startswith("<") or packages)
+
+
 class Stacks:
     """Those of this process, in the file that another one writes."""
 
@@ -121,6 +126,7 @@ class Stacks:
         self._folder = folder
         self._codes: dict[int, Any] = {}
         self._unknown: set[int] = set()
+        self._files: set[str] = set()
         self._lines: dict[tuple[Any, int], int] = {}
         self._memory: Any = None
         self._taken = 0
@@ -186,7 +192,8 @@ class Stacks:
         if self._memory is None:
             return False
         every_s, _, _, written = struct.unpack_from("ddQQ", self._memory, EVERY_AT)
-        return bool(0 < written == self._taken and passed_s < _PATIENCE * every_s)
+        least_s = max(_PATIENCE * every_s, _PATIENCE_S)
+        return bool(0 < written == self._taken and passed_s < least_s)
 
     def take(self, frame: Any) -> list[Any]:
         """Return the innermost frame of each stack since the last call. `frame`: that of now."""
@@ -230,25 +237,33 @@ class Stacks:
         if code is None and address not in self._unknown:
             for frame in now:
                 self.know(frame.f_code)
-            for name, module in list(sys.modules.items()):
-                if not name.startswith("gpulab."):
-                    self._know_functions(module)
+                self._know_what_it_calls(frame)
             code = self._codes.get(address)
             if code is None:
                 self._unknown.add(address)
         return code
 
-    def _know_functions(self, module: Any) -> None:
-        """Keep the code of functions and methods of a module of the program."""
-        file = getattr(module, "__file__", None) or ""
-        if not file or "-packages/" in file or file.startswith(sys.base_prefix):
+    def _know_what_it_calls(self, frame: Any) -> None:
+        """Keep the code of functions and methods that a file of the program names, and of those in
+        modules that it names; once for each file.
+        """
+        file = frame.f_code.co_filename
+        if file in self._files or not _is_own(file):
             return
-        for value in list(vars(module).values()):
-            members = list(vars(value).values()) if isinstance(value, type) else [value]
-            for member in members:
-                code = getattr(getattr(member, "__func__", member), "__code__", None)
-                if isinstance(code, CodeType):
-                    self.know(code)
+        self._files.add(file)
+        for value in list(frame.f_globals.values()):
+            self._know_functions(value)
+            if isinstance(value, ModuleType) and _is_own(getattr(value, "__file__", None) or "<"):
+                for each in list(vars(value).values()):
+                    self._know_functions(each)
+
+    def _know_functions(self, value: Any) -> None:
+        """Keep the code of a function, or of the methods of a class."""
+        members = list(vars(value).values()) if isinstance(value, type) else [value]
+        for member in members:
+            code = getattr(getattr(member, "__func__", member), "__code__", None)
+            if isinstance(code, CodeType):
+                self.know(code)
 
     def _line(self, code: Any, at: int) -> int:
         line = self._lines.get((code, at))

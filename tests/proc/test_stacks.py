@@ -31,7 +31,7 @@ def readings():
 def test_an_operator_has_its_line_and_the_lines_of_its_callers():
     found = readings()
     inner = [frame for frame in found if frame.f_code is look_up.__code__]
-    assert len(inner) > len(found) / 2
+    assert len(inner) >= 3  # the others are in what takes the readings
     line = look_up.__code__.co_firstlineno + 1
     assert line in {frame.f_lineno for frame in inner}
     assert {frame.f_back.f_code for frame in inner} == {readings.__code__}
