@@ -102,11 +102,16 @@ class Memory:
 class Seen:
     """A frame as it was; `frame` is the same one now, where it goes on."""
 
-    __slots__ = ("_frame", "f_back", "f_code", "f_lasti", "f_lineno")
+    __slots__ = ("_frame", "_line", "f_back", "f_code", "f_lasti")
 
-    def __init__(self, code: Any, at: int, line: int, back: Any, frame: Any) -> None:
-        self.f_code, self.f_lasti, self.f_lineno, self.f_back = code, at, line, back
-        self._frame = frame
+    def __init__(self, code: Any, at: int, line: Any, back: Any, frame: Any) -> None:
+        self.f_code, self.f_lasti, self.f_back = code, at, back
+        self._line, self._frame = line, frame
+
+    @property
+    def f_lineno(self) -> int:
+        """The line that it was at: of few frames anybody asks for it."""
+        return int(self._line(self.f_code, self.f_lasti))
 
     @property
     def f_locals(self) -> Any:
@@ -183,6 +188,8 @@ class Stacks:
         if id(code) not in self._codes:
             self._codes[id(code)] = code
             self._unknown.discard(id(code))
+            if not _is_own(code.co_filename):
+                return
             for each in code.co_consts:
                 if isinstance(each, CodeType):
                     self.know(each)
@@ -228,8 +235,7 @@ class Stacks:
             frame = now[-depth] if depth <= len(now) and now[-depth].f_code is code else None
             if frame is None:
                 depth = len(now)  # no frame within it is the same one
-            line = self._line(code, words[place + 1])
-            seen = Seen(code, words[place + 1], line, seen, frame)
+            seen = Seen(code, words[place + 1], self._line, seen, frame)
         return seen
 
     def _code(self, address: int, now: list[Any]) -> Any:
