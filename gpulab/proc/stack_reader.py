@@ -33,8 +33,6 @@ from gpulab.proc.stacks import (
 
 _NEW_S, _LEAST_S, _READY_S = 0.2, 0.001, 2.0
 """Between looks for new processes, and at any process; and until a reader has begun."""
-_AHEAD_S = 0.002
-"""Of a sample, that the stack is read."""
 _MAY_READ = 0x59616D61
 """PR_SET_PTRACER: who may read the memory of this process, though it is no parent of it."""
 
@@ -90,7 +88,7 @@ class _Process:
 
     def __init__(self, memory: Any) -> None:
         self._memory = memory
-        pid, _, _, self._state, _, *layout = HEAD.unpack_from(memory, 0)
+        pid, _, self._state, _, *layout = HEAD.unpack_from(memory, 0)
         self._layout = Layout(*layout)
         self._process = Memory(pid)
         self.due = 0.0
@@ -110,15 +108,10 @@ class _Process:
         """Write its stack where it is time to; return whether the process can still be read."""
         if now < self.due:
             return True
-        every_s, begun = struct.unpack_from("dd", self._memory, EVERY_AT)
+        (every_s,) = struct.unpack_from("d", self._memory, EVERY_AT)
+        self.due = now + (min(max(every_s, _LEAST_S), 1.0) if every_s else _NEW_S)
         if not every_s:
-            self.due = now + _NEW_S
             return True
-        self.due = now + min(max(every_s, _LEAST_S), 1.0)
-        if begun:
-            ahead_s = min(_AHEAD_S, every_s / 4)
-            least = now + every_s / 2
-            self.due = least + every_s - (least + ahead_s - begun) % every_s
         try:
             stack = self._process.stack(self._state, self._layout)
         except OSError:  # or the process has ended

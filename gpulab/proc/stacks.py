@@ -20,13 +20,11 @@ from typing import Any, NamedTuple
 
 SUFFIX = ".stacks"
 _MOST_FRAMES, SLOTS = 120, 32
-HEAD = struct.Struct("QddQQ6q")
-"""Process, seconds between samples, when these began (0: not known), thread state, how many stacks
-were written; and the layout.
-"""
+HEAD = struct.Struct("QdQQ6q")
+"""Process, seconds between looks, thread state, how many stacks were written; and the layout."""
 EVERY_AT = 8
 WRITTEN = struct.Struct("Q")
-WRITTEN_AT, FIRST = 32, 128
+WRITTEN_AT, FIRST = 24, 128
 _FRAME = struct.Struct("Qq")
 """Code, and the offset of the instruction that runs."""
 SLOT = 8 + _MOST_FRAMES * _FRAME.size
@@ -161,7 +159,7 @@ class Stacks:
             raise OSError("no memory for stacks")
         self._memory = (ctypes.c_char * SIZE).from_address(address)
         self._taken = 0
-        HEAD.pack_into(self._memory, 0, os.getpid(), 0.0, 0.0, state, 0, *layout)
+        HEAD.pack_into(self._memory, 0, os.getpid(), 0.0, state, 0, *layout)
 
     def _check(self, stack: list[tuple[int, int]]) -> None:
         """LookupError where it is not the stack of this moment: another layout."""
@@ -174,12 +172,12 @@ class Stacks:
         if found[-len(known) :] != known[-len(found) :] or len(found) < min(len(known), 3):
             raise LookupError("another layout of frames")
 
-    def look_each(self, seconds: float, begun: float = 0.0) -> None:
-        """Say how often the stack is to be read, shortly before each sample since these have
-        `begun`; 0 seconds: not at all. What a frame has is known only as long as it goes on.
+    def look_each(self, seconds: float) -> None:
+        """Say how often the stack is to be read; 0: not at all. Readings and samples are at no
+        fixed distance: a reading just before each sample gave long calls the time of short ones.
         """
         if self._memory is not None:
-            struct.pack_into("dd", self._memory, EVERY_AT, seconds, begun)
+            struct.pack_into("d", self._memory, EVERY_AT, seconds)
 
     def know(self, code: Any) -> None:
         """Keep code, and what is defined in it: all that is known of a frame is where its code is.
@@ -198,7 +196,7 @@ class Stacks:
         """Return whether a sample may wait for the next reading, `passed_s` after the last one."""
         if self._memory is None:
             return False
-        every_s, _, _, written = struct.unpack_from("ddQQ", self._memory, EVERY_AT)
+        every_s, _, written = struct.unpack_from("dQQ", self._memory, EVERY_AT)
         least_s = max(_PATIENCE * every_s, _PATIENCE_S)
         return bool(0 < written == self._taken and passed_s < least_s)
 

@@ -59,6 +59,8 @@ _EVERY_S, _LATER_S, _MOST_S = 0.01, 0.05, 1.0
 """A sample costs a loop of small operations five times what it takes itself (caches, frames): 2.3 %
 each 10 ms, so after the first seconds there is one each 50 ms at most.
 """
+_SAME = 4
+"""Samples at one interval, then at another near it."""
 _SHARE, _SHARE_AT_FIRST = 0.004, 0.02
 """Of the time that sampling may take: in the first seconds more."""
 _FIRST_S = 5.0
@@ -289,10 +291,14 @@ class Samples:
                 return
             self._timer = timer
         self._every_s = every_s
+        self._fire_each(every_s)
+
+    def _fire_each(self, every_s: float) -> None:
+        """Let the timer fire, and stacks be read, as often."""
         part = int(every_s), int(every_s % 1 * 1e9)
         times = (ctypes.c_long * 4)(*part, *part)
         if self._stacks is not None:
-            self._stacks.look_each(every_s, perf_counter())
+            self._stacks.look_each(every_s)
         self._libc.timer_settime(self._timer, 0, times, None)
 
     def _begin_stacks(self) -> None:
@@ -375,6 +381,8 @@ class Samples:
             self._samples += 1
             self._own_s += thread_time() - began
             self._thin()
+            if not self._samples % _SAME:  # a loop may have a period, too
+                self._fire_each(self._every_s * (0.75 + urandom(1)[0] / 512))
         except Exception as error:
             if not _is_own(error):
                 raise
