@@ -13,7 +13,7 @@ from select import select
 from subprocess import PIPE, Popen
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any
 
 from gpulab.proc.stacks import (
@@ -156,10 +156,12 @@ def _read_until_the_end(folder: str) -> None:
     """Say when it has begun to read; the end of stdin is that of the process that is read."""
     reader = Reader(Path(folder))
     reader.start()
-    while not reader.reads:
-        sleep(_LEAST_S)
-    os.write(1, b".")
-    os.read(0, 1)
+    has_ended = False
+    while not (reader.reads or has_ended):
+        has_ended = bool(select([0], [], [], _LEAST_S)[0])
+    if not has_ended:
+        os.write(1, b".")
+        os.read(0, 1)
     reader.stop()
 
 

@@ -25,9 +25,8 @@ HEAD = struct.Struct("QdQQ6q")
 EVERY_AT = 8
 WRITTEN = struct.Struct("Q")
 WRITTEN_AT, FIRST = 24, 128
-_FRAME = struct.Struct("Qq")
-"""Code, and the offset of the instruction that runs."""
-SLOT = 8 + _MOST_FRAMES * _FRAME.size
+SLOT = 8 + _MOST_FRAMES * 16
+"""How many frames; of each its code, and the offset of the instruction that runs."""
 SIZE = FIRST + SLOTS * SLOT
 _SHARED, _READ_WRITE = 1, 3
 _PATIENCE, _PATIENCE_S = 5, 0.05
@@ -48,7 +47,7 @@ class Layout(NamedTuple):
     """From the beginning of code to its first instruction."""
 
 
-_CODE_BYTES = type(Layout.__new__.__code__).__basicsize__
+_CODE_BYTES = CodeType.__basicsize__
 _LAYOUTS = {
     (3, 11): Layout(56, 8, 32, 48, 56, _CODE_BYTES),
     (3, 12): Layout(56, 0, 0, 8, 56, _CODE_BYTES),
@@ -144,7 +143,7 @@ class Stacks:
         path = f"{self._folder}/{os.getpid()}-{os.urandom(4).hex()}{SUFFIX}"
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            os.truncate(fd, SIZE)
+            os.posix_fallocate(fd, 0, SIZE)  # on a full disk a page without a block is a SIGBUS
             libc.mmap.restype = ctypes.c_void_p
             libc.mmap.argtypes = [
                 ctypes.c_void_p,
