@@ -205,7 +205,7 @@ class Stacks:
             return []
         (written,) = WRITTEN.unpack_from(self._memory, WRITTEN_AT)
         first, self._taken = max(self._taken, written - SLOTS + 1), written
-        if written <= first:
+        if written <= first or frame is None:
             return []
         now = []
         while frame is not None:
@@ -228,6 +228,8 @@ class Stacks:
             code = self._code(words[place], now)
             if code is None:
                 continue
+            if seen is None and code is not now[-1].f_code:
+                return None  # the frames changed while they were read
             depth += 1
             frame = now[-depth] if depth <= len(now) and now[-depth].f_code is code else None
             if frame is None:
