@@ -34,26 +34,26 @@ _PATIENCE, _PATIENCE_S = 5, 0.05
 
 
 class Layout(NamedTuple):
-    """Where an interpreter has what: the frame in its thread state, over another struct or, with
-    -1, at once; code, the frame before and the instruction in a frame.
+    """Where an interpreter has what, in bytes: the frame in its thread state, over another struct
+    or, with -1, at once; and in words of a frame: code, the frame before and the instruction.
     """
 
     struct_at: int
     frame_at: int
-    code_at: int
-    before_at: int
-    instruction_at: int
+    code_word: int
+    before_word: int
+    instruction_word: int
     code_bytes: int
     """From the beginning of code to its first instruction."""
 
 
 _CODE_BYTES = CodeType.__basicsize__
 _LAYOUTS = {
-    (3, 11): Layout(56, 8, 32, 48, 56, _CODE_BYTES),
-    (3, 12): Layout(56, 0, 0, 8, 56, _CODE_BYTES),
-    (3, 13): Layout(-1, 72, 0, 8, 56, _CODE_BYTES),
+    (3, 11): Layout(56, 8, 4, 6, 7, _CODE_BYTES),
+    (3, 12): Layout(56, 0, 0, 1, 7, _CODE_BYTES),
+    (3, 13): Layout(-1, 72, 0, 1, 7, _CODE_BYTES),
 }
-_BYTES_OF_FRAME, _LONGEST_CODE = 64, 1 << 30
+_WORDS, _LONGEST_CODE = struct.Struct("8Q"), 1 << 30
 
 
 class Memory:
@@ -62,16 +62,16 @@ class Memory:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._read = ctypes.CDLL(None, use_errno=True).process_vm_readv
-        self._buffer = ctypes.create_string_buffer(_BYTES_OF_FRAME)
-        self._here = (ctypes.c_size_t * 2)(ctypes.addressof(self._buffer), 0)
-        self._there = (ctypes.c_size_t * 2)()
+        self._buffer = ctypes.create_string_buffer(_WORDS.size)
+        self._here = (ctypes.c_size_t * 2)(ctypes.addressof(self._buffer), _WORDS.size)
+        self._there = (ctypes.c_size_t * 2)(0, _WORDS.size)
 
-    def read(self, address: int, size: int) -> bytes:
-        self._here[1] = size
-        self._there[:] = [address, size]
-        if self._read(self.pid, self._here, 1, self._there, 1, 0) != size:
+    def words(self, address: int) -> tuple[int, ...]:
+        """Return the words that stand there."""
+        self._there[0] = address
+        if self._read(self.pid, self._here, 1, self._there, 1, 0) != _WORDS.size:
             raise OSError(ctypes.get_errno(), "no such memory")
-        return self._buffer.raw[:size]
+        return _WORDS.unpack_from(self._buffer)
 
     def stack(self, state: int, layout: Layout) -> list[tuple[int, int]]:
         """Return the code of each frame and where it is, the innermost first.
@@ -81,18 +81,16 @@ class Memory:
         """
         holder = state
         if layout.struct_at >= 0:
-            holder = int.from_bytes(self.read(state + layout.struct_at, 8), sys.byteorder)
-        frame = int.from_bytes(self.read(holder + layout.frame_at, 8), sys.byteorder)
+            holder = self.words(state + layout.struct_at)[0]
+        frame = self.words(holder + layout.frame_at)[0]
         found: list[tuple[int, int]] = []
         while frame and len(found) < _MOST_FRAMES:
-            words = self.read(frame, _BYTES_OF_FRAME)
-            code, before, instruction = (
-                int.from_bytes(words[at : at + 8], sys.byteorder) for at in layout[2:5]
-            )
-            offset = instruction - code - layout.code_bytes
+            words = self.words(frame)
+            code = words[layout.code_word]
+            offset = words[layout.instruction_word] - code - layout.code_bytes
             # outside of it in a frame of the interpreter's own, or one that is being made
             found.append((code, offset if 0 <= offset < _LONGEST_CODE else 0))
-            frame = before
+            frame = words[layout.before_word]
         return found
 
 
