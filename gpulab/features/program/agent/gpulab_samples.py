@@ -239,6 +239,9 @@ class Samples:
         self._ran_by: dict[str, list[float]] = {}
         """By thread: its CPU time, and what the main thread waited meanwhile."""
         self._sources: dict[str, list[str]] = {}
+        self._in_module = False
+        self._of_module: dict[str, bool] = {}
+        """Of the module whose frame was seen last: one that has ended is taken for it."""
         self._in_modules = dict.fromkeys(("graph", "training", "double"), 0.0)
         self._every_s = 0.0
         self._said_every_s, self._said = _SAID_S, self._begun
@@ -427,11 +430,14 @@ class Samples:
         for where, seconds in ((_GC, collected_s), (_OTHERS, taken_s)):
             if seconds:
                 self._of_step[where] = self._of_step.get(where, 0.0) + seconds
-        self._look_at_module(frame, ran_s + waited_s)
 
     def _book_at(self, frame: Any, ran_s: float, waited_s: float) -> None:
         """Book to where a frame is."""
+        self._in_module = False
         place = self._place(frame)
+        if self._in_module:
+            for name, holds in self._of_module.items():
+                self._in_modules[name] += holds * (ran_s + waited_s)
         if place[2] is not None and self._codes[place[2]].own:
             self._place_now = place
         row = self._rows.setdefault(place, [0.0, 0.0])
@@ -450,24 +456,15 @@ class Samples:
             del self._memory[1::2]
             self._look_every_s *= 2
 
-    def _look_at_module(self, frame: FrameType | None, seconds: float) -> None:
-        """Say of the module that runs whether it trains, records a graph, and computes in fp64."""
-        torch: Any = sys.modules.get("torch")
-        call = getattr(getattr(torch, "nn", None), "Module", None)
-        call = getattr(getattr(call, "_call_impl", None), "__code__", None)
-        while frame is not None and frame.f_code is not call:
-            frame = frame.f_back
-        module = frame.f_locals.get("self") if frame is not None else None
-        if module is None:
-            return
-        parameter = next(iter(module._parameters.values()), None)
-        found = {
+    def _look_at_module(self, module: Any) -> None:
+        """Keep whether a module trains, records a graph, and computes in fp64."""
+        torch: Any = sys.modules["torch"]
+        parameter = _first_parameter(module)
+        self._of_module = {
             "training": module.training,
             "graph": parameter is not None and parameter.requires_grad and torch.is_grad_enabled(),
             "double": parameter is not None and parameter.dtype == torch.float64,
         }
-        for name, holds in found.items():
-            self._in_modules[name] += holds * seconds
 
     def _look_at_threads(self) -> None:
         """Book what has passed to where each other thread of Python is, unless it waits for work;
@@ -520,6 +517,7 @@ class Samples:
         """
         cause = detail = package = ""
         standard = False
+        module: Any = None
         place: tuple[CodeType, int] | None = None
         other: tuple[CodeType, int] | None = None
         depth = 0
@@ -547,7 +545,12 @@ class Samples:
                 break  # below it are frames of the process that it was forked from
             if about.cause == DATA and cause not in (IMPORT, COMPILE):
                 cause, detail = _of_loader(frame, code, detail)
+            if module is None and code.co_name == "_call_impl" and about.cause == "torch":
+                self._in_module = True
+                module = frame.f_locals.get("self")
             frame = frame.f_back
+        if module is not None:
+            self._look_at_module(module)
         if cause == IMPORT:
             detail = (detail or package).partition(".")[0]
         elif cause in ("", "torch"):
@@ -680,6 +683,21 @@ def _of_loader(frame: FrameType, code: CodeType, detail: str) -> tuple[str, str]
 
 _LOADER: dict[str, Any] = {}
 """Of the loader that was seen last: one whose frame has ended is taken for it."""
+
+
+def _first_parameter(module: Any) -> Any:
+    """Return the first parameter in a module; `parameters()` may be the program's own code."""
+    modules = [module]
+    for each in modules:
+        parameter = next(filter(_is_there, each._parameters.values()), None)
+        if parameter is not None:
+            return parameter
+        modules += filter(_is_there, each._modules.values())
+    return None
+
+
+def _is_there(value: Any) -> bool:
+    return value is not None
 
 
 def _device_bytes() -> int:
