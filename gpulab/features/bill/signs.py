@@ -19,7 +19,7 @@ _MOST = 3
 _RECOMPILED = 3
 _A_MINUTE = 0.001
 """Of the memory that is available: slower growth is no advice."""
-WORKERS, EPOCH = "start data workers", "first batch of an epoch"
+WORKERS, EPOCH = "start or end data workers", "first batch of an epoch"
 NOT_PERSISTENT, IN_PROCESS, ANOMALY = (
     "workers do not persist",
     "in this process",
@@ -116,7 +116,7 @@ def epochs(process: ProcessBill, _: BillReport) -> Advice | None:
         return None
     return Advice(
         sign="epochs",
-        seen=f"starting the workers of a DataLoader for each epoch takes {seconds(taken_s)}",
+        seen=f"starting and ending workers of a DataLoader each epoch takes {seconds(taken_s)}",
         share=taken_s / process.wall_s,
         change="DataLoader(..., persistent_workers=True), and one iterator for several epochs",
         lesson="input_pipeline",

@@ -26,7 +26,7 @@ _FEWEST = 8
 """Steps of a kind that are spoken of."""
 _GROWS = 0.02
 """Of the memory: less growth is not said."""
-_LOADS = {"data", "start data workers", "first batch of an epoch"}
+_LOADS = {"data", "start or end data workers", "first batch of an epoch"}
 _MOST_THREADS, _MOST_KINDS = 4, 4
 _OF_THREADS = 0.01
 _IN_SYSTEM = 0.2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from threading import get_ident
@@ -22,6 +23,8 @@ from gpulab.features.trials.parts import MAIN, PROCESSES, THREAD, PartsRequest, 
 _WARM_STEPS = 3
 _FEWEST_STEPS, _MOST_STEPS = 3, 200
 _TIMED_S = 1.0
+_COMPILED = "it is compiled: a delay within would compile it again"
+_WITHIN = (PartKind.FORWARD, PartKind.BACKWARD)
 
 
 def look(request: bytes) -> PartsSeen:
@@ -61,6 +64,7 @@ def parts_of(request: PartsRequest) -> PartsSeen:
 
 
 def _parts(hooks: Hooks, steps: int, *, on_device: bool) -> Iterator[StepPart]:
+    metrics = getattr(sys.modules.get("torch._dynamo.utils"), "_compilation_metrics", ())
     for (kind, name), part in hooks.parts.items():
         passes, wall_s = part.sum(PASSES), part.sum(WALL)
         if not passes:
@@ -73,6 +77,7 @@ def _parts(hooks: Hooks, steps: int, *, on_device: bool) -> Iterator[StepPart]:
             seconds=(device_s or wall_s) / steps,
             running=None if on_device else min(1.0, part.sum(RAN) / max(wall_s, 1e-9)),
             lane=_lane(part),
+            why_not=_COMPILED if metrics and kind in _WITHIN else "",
         )
 
 

@@ -43,7 +43,7 @@ def judged(seen: PartsSeen, operations: Sequence[str], *, on_gpu: bool) -> list[
         parts.append(StepPart(kind=host, name=host.value, passes=1, lane=MAIN))
     lanes = {part.lane for part in parts}
     result = [
-        replace(part, why_not=_why_not(part, several=len(lanes) > 1, on_gpu=on_gpu))
+        replace(part, why_not=part.why_not or _why_not(part, several=len(lanes) > 1, on_gpu=on_gpu))
         for part in parts
     ]
     seen_names = {part.name for part in parts}

@@ -54,7 +54,7 @@ def delayed(report: RunReport, _: RunReport | None = None) -> Block | None:
     found: WhatIfReport | None = report.get("what_if")
     if found is None:
         return None
-    return _apart([_parts(found)], [_cost(found)], _not_delayed(found))
+    return _apart([*_parts(found), _cost(found)], _not_delayed(found))
 
 
 def trials(report: RunReport) -> Block | None:
@@ -66,9 +66,9 @@ def trials(report: RunReport) -> Block | None:
         f"{_SLOPE}Each part was delayed in every other window of the running steps: their times "
         "and the bill include the delays"
     )
-    delays: list[Block] = []
-    if any(not part.why_not for part in found.parts):
-        delays = [_parts(found), Text(words, "dim")]
+    delays = _parts(found)
+    if delays:
+        delays.append(Text(words, "dim"))
     return Group("", _apart(delays, _not_delayed(found), _switches(found.fixes)))
 
 
@@ -150,14 +150,16 @@ def _switches(fixes: Sequence[TriedReport]) -> list[Block]:
     return [table, *lines]
 
 
-def _parts(found: WhatIfReport | TrialsReport) -> Table:
+def _parts(found: WhatIfReport | TrialsReport) -> list[Block]:
+    """Return the table of the parts that were delayed; nothing where there was none."""
+    delayed = [part for part in found.parts if not part.why_not]
+    if not delayed:
+        return []
     table = columns_table()
     table.add_column("part", overflow="fold", min_width=9)
     for head in ("share", "slope", "99 % interval", f"{found.less:.0%} less", "99 % interval"):
         table.add_column(head, justify="right", no_wrap=True)
-    for part in found.parts:
-        if part.why_not:
-            continue
+    for part in delayed:
         table.add_row(
             part_name(part),
             "" if part.share is None else f"{part.share:.1%}",
@@ -166,7 +168,7 @@ def _parts(found: WhatIfReport | TrialsReport) -> Table:
             "" if part.gain is None else f"{part.gain.value:.1%}",
             _interval(part.gain, ".1%"),
         )
-    return table
+    return [table]
 
 
 def _not_delayed(found: WhatIfReport | TrialsReport) -> list[Block]:

@@ -86,6 +86,24 @@ print(time.perf_counter() - began >= 0.3)
 print(os.read(os.pipe()[0], 1) if os.getenv("NEVER") else signal.getsignal(signal.SIGALRM))
 """
 
+REPLACED = """
+import os, sys, time
+
+
+def spin():
+    began = time.thread_time()
+    while time.thread_time() - began < 0.5:
+        pass
+
+
+spin()
+try:
+    os.execv("/is/not/there", ["there"])
+except FileNotFoundError as error:
+    assert error.__traceback__.tb_next is None
+os.execvp(sys.executable, [sys.executable, "-c", "print('replaced')"])
+"""
+
 
 def bills(lab, program, *flags):
     """(what the program printed, its bills)."""
@@ -126,7 +144,7 @@ def test_what_a_function_takes_is_what_it_measured_of_itself(planted, name, func
 def test_workers_of_a_loader_have_a_bill_with_their_own_line(lab):
     lab.write("load.py", WORKERS)
     _, (program, workers) = bills(lab, "load.py", "--profile", "off")
-    assert {"data", "start data workers"} & {row["cause"] for row in program["rows"]}
+    assert {"data", "start or end data workers"} & {row["cause"] for row in program["rows"]}
     assert workers["role"] == "loader worker"
     assert workers["processes"] == 2
     named = [row for row in workers["rows"] if row["file"]]
@@ -297,3 +315,12 @@ def test_what_an_operator_takes_stands_at_its_line(lab):
     assert (first["function"], first["lines"]) == ("product", [6])
     assert first["seconds"] > 0.2 * process["wall_s"]
     assert sum(row["seconds"] for row in others) < 0.3 * first["seconds"]
+
+
+def test_what_ran_before_an_exec_is_in_the_bill(lab):
+    lab.write("replaced.py", REPLACED)
+    finished, (bill,) = bills(lab, "replaced.py")
+    assert finished.code == 0
+    assert "replaced" in finished.stdout
+    spun_s = sum(row["seconds"] for row in bill["rows"] if row["function"] == "spin")
+    assert spun_s > 0.4

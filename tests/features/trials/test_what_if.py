@@ -104,6 +104,17 @@ def test_a_program_without_phases_has_parts_of_its_own(lab):
     assert parts["aten::conv2d"]["why_not"] == "no step calls it"
 
 
+COMPILED = """
+    import torch
+
+    model = torch.compile(torch.nn.Linear(8, 8), backend="eager")
+    x = torch.rand(4, 8)
+
+    def step():
+        model(x).sum().backward()
+"""
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -118,10 +129,12 @@ def test_a_program_without_phases_has_parts_of_its_own(lab):
             "no part of this step can be delayed",
             marks=pytest.mark.slow,
         ),
+        (("compiled.py:step", "--what-if"), "it is compiled"),
     ],
 )
 def test_what_cannot_be_asked_is_said(lab, arguments, words):
     lab.write("mine.py", PIPELINE)
     lab.write("empty.py", "def step():\n    return 1.0\n")
+    lab.write("compiled.py", COMPILED)
     finished = lab.run(*arguments)
     assert words in finished.stderr + finished.stdout

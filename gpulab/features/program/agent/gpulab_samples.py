@@ -28,6 +28,7 @@ import sys
 import sysconfig
 import threading
 from collections import deque
+from functools import wraps
 from json import dumps
 from opcode import opmap
 from os import (
@@ -111,7 +112,7 @@ IMPORT, COMPILE, DATA, EPOCH, WORKERS = (
     "compile",
     "data",
     "first batch of an epoch",
-    "start data workers",
+    "start or end data workers",
 )
 _FOLDERS = sorted(
     {
@@ -120,6 +121,13 @@ _FOLDERS = sorted(
     }
     | {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}
 )
+_STARTS_AND_ENDS = {
+    "__init__",
+    "__iter__",
+    "_get_iterator",
+    "_reset",
+    "_shutdown_workers",
+}
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 _RESUME = bytes([opmap["RESUME"]]) if "RESUME" in opmap else b"none"
 _TRACKER = "multiprocessing/resource_tracker.py"
@@ -256,6 +264,8 @@ class Samples:
         if not hasattr(self._libc, "timer_create"):
             self._libc = ctypes.CDLL("librt.so.1", use_errno=True)
         self._guard_pause()
+        for name in ("execv", "execve"):  # all others of os call these
+            setattr(os, name, self._said_first(getattr(os, name)))
         self._begin_stacks()
         signal.signal(_SIGNAL, self.sampled)
         signal.siginterrupt(_SIGNAL, False)
@@ -282,6 +292,31 @@ class Samples:
                 samples._arm(every_s)
 
         signal.pause = paused
+
+    def _said_first(self, function: Any) -> Any:
+        """Return a function of os that replaces the program: the bill is written before."""
+        samples = self
+
+        @wraps(function)
+        def replaced(*args: Any, **kwargs: Any) -> Any:
+            samples.replaced_by_exec(sys._getframe(1))
+            try:
+                return function(*args, **kwargs)
+            except BaseException as error:
+                traceback = error.__traceback__
+                error.__traceback__ = traceback.tb_next if traceback else None
+                raise
+
+        return replaced
+
+    def replaced_by_exec(self, frame: FrameType | None) -> None:
+        """Another program is about to take this process, unless that fails."""
+        try:
+            self._book(frame)
+            self._say(ended=False)
+        except Exception as error:
+            if not _is_own(error):
+                raise
 
     def _arm(self, every_s: float) -> None:
         """Start the timer, or change how often it fires; 0: not at all."""
@@ -516,7 +551,7 @@ class Samples:
         was installed, or else the module of Python's that the program called.
         """
         cause = detail = package = ""
-        standard = False
+        standard = in_torch = False
         module: Any = None
         place: tuple[CodeType, int] | None = None
         other: tuple[CodeType, int] | None = None
@@ -533,6 +568,7 @@ class Samples:
                     cause, detail = IMPORT, str(frame.f_locals.get("name", ""))
                 elif (about.cause in (COMPILE, RECORDING) and cause != IMPORT) or not cause:
                     cause = about.cause
+                in_torch = in_torch or about.cause == "torch"
                 if about.package and other is None:
                     other = code, frame.f_lineno or 0
                 if about.package and (standard or not package):
@@ -552,7 +588,8 @@ class Samples:
         if module is not None:
             self._look_at_module(module)
         if cause == IMPORT:
-            detail = (detail or package).partition(".")[0]
+            # the names of modules are gone with the frames of imports that have ended
+            detail = (detail or package).partition(".")[0] or "torch" * in_torch
         elif cause in ("", "torch"):
             detail = package
         elif cause == "backward" and sys.modules["torch"].is_anomaly_enabled():
@@ -674,7 +711,7 @@ def _of_loader(frame: FrameType, code: CodeType, detail: str) -> tuple[str, str]
     if not _LOADER.get("workers"):
         return DATA, IN_PROCESS if _LOADER else detail
     how = "" if _LOADER["persists"] else NOT_PERSISTENT
-    if code.co_name in ("__init__", "_get_iterator", "_reset", "__iter__"):
+    if code.co_name in _STARTS_AND_ENDS:
         return WORKERS, how
     if getattr(own, "_rcvd_idx", 1) == 0:
         return EPOCH, how
