@@ -255,20 +255,12 @@ def test_a_second_name_of_one_file_is_seen(lab, gpulab):
 
 
 def test_outputs_of_an_earlier_command_are_replaced(lab, gpulab):
-    outputs = {"--json": "r.json", "--plot": "p.svg", "--export": "e.md"}
-    words = [word for flag in outputs.items() for word in flag]
-    (lab.folder / "r.json").touch()
     for _ in range(2):
-        assert gpulab("--replay", "batched_matmul", *words).code == 0
-    for ending in ("html", "md"):
-        for _ in range(2):
-            assert gpulab("--replay", "batched_matmul", "--export", f"e.{ending}").code == 0
-    for ending in ("png", "pdf"):
-        for _ in range(2):
-            assert gpulab("--replay", "batched_matmul", "--plot", f"p.{ending}").code == 0
-    for command in (["--doctor"], ["--list"], ["--history"]):
-        for _ in range(2):
-            assert gpulab(*command, "--json", f"{command[0][2:]}.json").code in (0, 3)
+        assert gpulab("--list", "--json", "list.json").code == 0
+        outputs = ("--json", "r.json", "--plot", "p.svg", "--export", "e.md")
+        assert gpulab("--replay", "batched_matmul", *outputs).code == 0
+        outputs = ("--plot", "p.png", "--export", "e.html")
+        assert gpulab("--replay", "batched_matmul", *outputs).code == 0
 
 
 def test_the_screen_needs_a_terminal(gpulab):

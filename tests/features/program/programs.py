@@ -74,11 +74,11 @@ GAN = """
     critic = torch.optim.Adam([first])
     generator = torch.optim.SGD([second])
     first.grad = second.grad = torch.ones(2)
-    for i in range(2000):
+    for i in range(700):
         time.sleep(0.0005)
         critic.step()
-        if i >= 1700:
-            time.sleep(0.02)
+        if i >= 650:
+            time.sleep(0.1)
             generator.step()
 """
 HANG = """
