@@ -75,12 +75,11 @@ def carried_out(commands, folder, environment):
 
 
 def replays(folder):
-    """Of a comparison on a GPU and of functions, in all forms there are."""
-    for name in ("batched_matmul-h100-1", "function"):
-        run = str(CORPUS / f"{name}.jsonl.xz")
-        page, text = (str(folder / f"{name}.{form}") for form in ("html", "md"))
-        yield ["--replay", run, "--json", str(folder / f"{name}.json"), "--export", page]
-        yield ["--replay", run, "--verbose", "--export", text]
+    """Of a comparison on a GPU and of functions, each in other forms."""
+    runs = (str(CORPUS / f"{name}.jsonl.xz") for name in ("batched_matmul-h100-1", "function"))
+    page, text = (str(folder / f"run.{form}") for form in ("html", "md"))
+    yield ["--replay", next(runs), "--json", str(folder / "run.json"), "--export", page]
+    yield ["--replay", next(runs), "--verbose", "--export", text]
 
 
 @pytest.mark.parametrize("name", OPTIONAL)

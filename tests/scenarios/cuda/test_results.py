@@ -126,6 +126,14 @@ SPOILED = [
 ]
 
 
+QUICK = ("coalescing", "reduction", "shared_memory_tiling", "vector_add")
+"""Lessons of every test run; compiling those of all takes half a minute."""
+
+
+def slow_unless_quick(value, name):
+    return pytest.param(value, marks=[pytest.mark.slow] * (name not in QUICK), id=name)
+
+
 def expected_of(name, variant, built):
     first = next(iter(built.works.values())).inputs
     inputs = [tensor.double() for tensor in (first if isinstance(first, tuple) else (first,))]
@@ -162,7 +170,7 @@ def test_every_lesson_is_tested():
     assert set(names()) == known
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", [slow_unless_quick(name, name) for name in SIZES])
 def test_every_variant_gives_the_values_of_the_formula(name):
     problems = []
     for chosen, backward in product(SIZES[name], (False, True)):
@@ -172,7 +180,7 @@ def test_every_variant_gives_the_values_of_the_formula(name):
     assert problems == []
 
 
-@pytest.mark.parametrize("spoiled", SPOILED, ids=lambda spoiled: spoiled[0])
+@pytest.mark.parametrize("spoiled", [slow_unless_quick(spoiled, spoiled[0]) for spoiled in SPOILED])
 def test_what_breaks_a_kernel_is_found(spoiled):
     name, variant, chosen, code, instead = spoiled
     ways = [

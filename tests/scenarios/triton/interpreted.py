@@ -43,7 +43,7 @@ def _sizes(**several):
 
 
 SIZES = {
-    "vector_add": _sizes(n=(1, 127, 4096, 20_011), block=(64, 256), dtype=DTYPES),
+    "vector_add": _sizes(n=(1, 127, 20_011), block=(256,), dtype=DTYPES),
     "fused_softmax": _sizes(mib=(1,), columns=(1000, 4095, 40_000)),
     "layernorm_gelu": _sizes(mib=(1,), columns=(1000, 4095, 40_000)),
     "triton_matmul": _sizes(m=(1, 150), n=(270,), k=(1, 70), dtype=DTYPES),
@@ -56,7 +56,7 @@ SIZES = {
         )
     ],
     "attention": _sizes(batch=(1,), heads=(2,), length=(1, 33, 200), width=(32,), dtype=DTYPES),
-    "reduction": _sizes(n=(1, 127, 4096, 20_011), block=(64, 256)),
+    "reduction": _sizes(n=(1, 127, 20_011), block=(64, 256)),
     "small_kernels": _sizes(mib=(1,), repeats=(1, 3)),
     "utilization": _sizes(mib=(1,), launches=(1, 5)),
 }
