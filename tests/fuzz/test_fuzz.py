@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 KINDS = ("run_files", "event_streams", "traces")
-FEWEST, BUDGET_S = 10, 0.15
+FEWEST, BUDGET_S = 5, 0.15
 MOST_S = 10.0
 """Of one case, on a machine that others share."""
 

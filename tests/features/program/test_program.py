@@ -151,7 +151,8 @@ def test_a_script_has_its_output_and_its_time_and_says_why_there_are_no_steps(la
     [(("-I", "-c", "print(1)"), "no_python"), (("-c", "import torch; print(1)"), "no_step")],
 )
 def test_a_python_that_is_isolated_or_takes_no_steps_says_so(lab, arguments, code):
-    finished = followed(lab, sys.executable, *arguments)
+    flags = ("--telemetry", "off", "--profile", "off")
+    finished = followed(lab, sys.executable, *arguments, flags=flags)
     assert (finished.code, finished.stdout) == (0, "1\n")
     assert finished.explanations(code)
     assert finished.run["outcome"] == "measured"
