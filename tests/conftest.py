@@ -336,23 +336,6 @@ def driver(lab, standin):
 
 
 @pytest.fixture
-def load(monkeypatch):
-    """A CUDA C++ kernel of a source by its name, on the CPU; `backward` runs its last thread
-    first.
-    """
-    from shim import load_on_cpu
-
-    def kernel(source, name, threads=32, backward=False, shared_bytes=0, **options):
-        monkeypatch.setattr(
-            "gpulab.features.kernels.source.load",
-            partial(load_on_cpu, backward=backward, **options),
-        )
-        return source.kernel(name, threads=threads, shared_bytes=shared_bytes)
-
-    return kernel
-
-
-@pytest.fixture
 def tmux(lab):
     if not shutil.which("tmux"):
         pytest.skip("tmux is not installed")

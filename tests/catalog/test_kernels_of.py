@@ -175,24 +175,3 @@ def test_calls_without_number_take_no_time():
 @pytest.mark.parametrize("text", ["", "x = 1\n", HEAD, "\x1b[31m", "not Python"])
 def test_of_a_text_that_did_not_ship_nothing_is_kept(text):
     assert shipped_kernels(text) == {}
-
-
-HOSTILE = {
-    "a power of powers": "def a(lab, n=2**10**10): cuda.kernel(f'k{2**10**10}')\nN = 2**10**10\n",
-    "a sum of a thousand": f"def a(lab): cuda.kernel(f'k{{{'+'.join('1' * 1000)}}}')\n",
-    "deep tuples": f"N = {'(' * 90}1{',)' * 90}\ndef a(lab): cuda.kernel(f'{{N}}')\n",
-    "f-strings that double": "n0 = 'a'\n"
-    + "".join(f"n{number + 1} = f'{{n{number}}}{{n{number}}}'\n" for number in range(60))
-    + "def a(lab): cuda.kernel(n60)\n",
-    "numbers that grow": "n0 = 2**62\n"
-    + "".join(f"n{number + 1} = n{number} * n{number}\n" for number in range(60))
-    + "def a(lab): cuda.kernel(f'{n60}')\n",
-    "a surrogate": r"def a(lab): cuda.kernel('\ud800')" + "\n",
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_of_a_hostile_file_nothing_is_known_and_soon(name):
-    started = time.monotonic()
-    assert kernels(HOSTILE[name]) == {}
-    assert time.monotonic() - started < HANGS_S

@@ -8,8 +8,6 @@ from msgspec.structs import replace
 
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.view import lesson
-from gpulab.core.readable import readable
-from gpulab.features.course.report import course_lesson
 
 TEXT = """Pinned memory: copies at link speed.
 
@@ -36,24 +34,6 @@ ROW = ScenarioRow(
 
 def lines_of(row, width=80):
     return [line.rstrip() for line in printed(lesson(row), width).splitlines()]
-
-
-def test_paragraphs_are_filled_and_code_stays_as_it_is():
-    lines = lines_of(ROW)
-    assert lines[0] == "Pinned memory: copies at link speed."
-    assert "The copy engine cannot read pageable memory." in lines
-    code = lines.index("  host.pin_memory()")
-    assert lines[code + 1] == "  device.copy_(host)"
-    assert lines[code + 2 : code + 4] == ["", "The end."]
-
-
-def test_prose_is_no_wider_than_can_be_read_and_tags_are_text():
-    row = ScenarioRow(
-        name="x", lesson="Title.\n\n" + "word " * 60 + "<int>, `code`, *stressed* \u2192 end."
-    )
-    lines = lines_of(row, 200)
-    assert max(map(len, lines)) <= 78
-    assert "<int>, code, stressed \u2192 end." in " ".join(lines)
 
 
 def test_a_table_of_the_variants_stands_in_place_of_their_summaries():
@@ -115,28 +95,9 @@ def test_a_plain_function_says_what_is_done_with_it():
     )
 
 
-def test_the_lesson_of_a_stranger_drives_no_terminal():
-    row = ScenarioRow(name="evil", lesson="\x1b[31mred\n\n\x1b]0;title\x07text", path="evil.py")
-    assert lines_of(readable(row))[:3] == ["red", "", "text"]
-
-
 def test_questions_come_before_their_answers():
     row = ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p")
     lines = printed(lesson(row, answers=False), 80).splitlines()
     assert [line[:2] for line in lines if line[:1].isdigit()] == ["1.", "2.", "3."]
     assert lines[-1].strip() == "a shows the answers"
     assert "a graph of the same loop" not in " ".join(lines)
-
-
-def test_a_lesson_of_the_course_has_its_questions_below():
-    text = printed(lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p")), 80)
-    for question in course_lesson("batched_matmul").questions:
-        assert question.ask.split()[0] in text
-    assert [line[:2] for line in text.splitlines() if line[:1].isdigit()] == ["1.", "2.", "3."]
-    assert "On a GPU it is a graph of the same loop" in " ".join(text.split())
-    assert "{" not in text
-    own = printed(
-        lesson(ScenarioRow(name="batched_matmul", title="t", lesson="t", path="p", own=True)),
-        80,
-    )
-    assert "questions" not in own, "a file of one's own by that name is another"

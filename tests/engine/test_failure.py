@@ -13,7 +13,6 @@ from gpulab.core.statuses import FailureKind, Stage
 from gpulab.core.wire import decode, encode
 from gpulab.engine.build.lab import Names
 from gpulab.engine.processes.failure import (
-    RefusedError,
     failure,
     is_out_of_memory,
 )
@@ -25,66 +24,6 @@ class UnspeakableError(Exception):
         raise SystemExit(3)
 
     __repr__ = __str__
-
-
-def nameless():
-    """In a function: pytest asks every class of a module for its attributes."""
-
-    class Meta(type):
-        @property
-        def __name__(cls):
-            raise ValueError("no name")
-
-        def __getattr__(cls, name):
-            raise KeyboardInterrupt
-
-        def __instancecheck__(cls, instance):
-            return True
-
-    class NamelessError(RuntimeError, metaclass=Meta):
-        __class__ = RefusedError
-
-    return NamelessError("x")
-
-
-class FrozenError(Exception):
-    def __setattr__(self, name, value):
-        raise TypeError("nothing may be set")
-
-    def __getattribute__(self, name):
-        raise MemoryError
-
-    __traceback__ = property(lambda self: 5)
-
-
-class Text(str):
-    __slots__ = ()
-
-    def __getitem__(self, key):
-        raise ValueError
-
-    __len__ = __str__ = __iter__ = __eq__ = __getitem__
-    __hash__ = None
-
-
-class TextError(Exception):
-    def __str__(self):
-        return Text("said")
-
-
-class Quits(SystemExit):
-    code = property(lambda self: 1 / 0)
-
-
-class BrokenError(SyntaxError):
-    msg = filename = lineno = text = property(lambda self: 1 / 0)
-
-
-def endless():
-    error = ValueError("a")
-    error.__cause__ = error.__context__ = KeyError("b")
-    error.__cause__.__cause__ = error
-    return error
 
 
 def mistake(call):
@@ -100,11 +39,6 @@ CASES = {
         UnspeakableError(),
         "UnspeakableError: (str() of this UnspeakableError raises SystemExit)",
     ),
-    "surrogate": (ValueError("a\ud800b"), "ValueError: a\ufffdb"),
-    "metaclass": (nameless(), "NamelessError: x"),
-    "frozen": (FrozenError("x"), "FrozenError: x"),
-    "text that is none": (TextError(), "TextError: said"),
-    "endless causes": (endless(), "ValueError: a"),
     "exit code": (
         SystemExit(UnspeakableError()),
         "sys.exit((repr() of this UnspeakableError raises SystemExit))",
@@ -150,26 +84,16 @@ def test_what_the_frames_hold_is_let_go():
     def fails():
         big = Held()
         held.append(weakref.ref(big))
-        raise FrozenError
+        raise UnspeakableError
 
     gc.disable()
     try:
         fails()
-    except FrozenError as error:
+    except UnspeakableError as error:
         failure(error, __file__, "bad", Stage.CHECK)
         assert held[0]() is None
     finally:
         gc.enable()
-
-
-def test_code_that_claims_to_stand_in_a_device_is_not_looked_up_there():
-    for file in ("/dev/zero", "/proc/self/mem", "a\0b", "\ud800", __file__):
-        error = None
-        try:
-            exec(compile("1 / 0", file, "exec"))
-        except (ZeroDivisionError, ValueError, UnicodeEncodeError) as raised:
-            error = raised
-        assert failure(error, __file__, None, Stage.LOAD).cause.values["message"]
 
 
 def test_a_deep_stack_shows_its_end():
@@ -205,7 +129,6 @@ def test_a_long_stack_and_a_long_message_fit_into_one_event():
 
 def test_the_memory_that_is_missing_is_told_from_the_text_of_its_error():
     assert is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory"))
-    assert not is_out_of_memory(nameless())
     assert not is_out_of_memory(UnspeakableError())
 
 
@@ -213,15 +136,13 @@ def test_a_scenario_has_a_limited_number_of_names():
     names = Names("lab.phase", "data")
     for number in range(NAMES):
         assert names.take(f"phase {number}") == f"phase {number}"
-    assert type(names.take(Text("phase 1"))) is str
     for name in repeat("one more", 2):
         with pytest.raises(ScenarioError, match="at most 100 different names"):
             names.take(name)
 
 
-@pytest.mark.parametrize("text", ["x" * 100_000_000, "line\n" * 1_000_000, "\x1b[31m" * 1_000_000])
-def test_a_long_message_is_cut_before_anything_else(text):
-    event = described(ValueError(text))
+def test_a_long_message_is_cut_before_anything_else():
+    event = described(ValueError("line\n" * 1_000_000))
     assert len(event.cause.values["message"]) <= MESSAGE_LENGTH
     assert len(event.traceback) <= MESSAGE_LENGTH
     assert "more characters)" in event.traceback

@@ -5,11 +5,11 @@
     python tests/nets/nets.py --store [...]    from now on it is to be as it is now
     python tests/nets/nets.py -j 1             in one process
 
-reports   the reports of all recorded runs, field by field; `python tests/recorded.py` stores them
 printed   what recorded runs print in every form
 screens   pictures of the app, as text
 blocks    exit code and output of the code blocks of README and guide
 
+Reports of recorded runs are held by `tests/report/test_corpus.py`.
 Stored texts are in `data/`, by net and name. What is meant to differ is stored again, with a line in
 `intended.md`. The nets are no tests, and go when the diets are done.
 """
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import same_everywhere  # noqa: E402
 
-NETS = ("reports", "printed", "screens", "blocks")
+NETS = ("printed", "screens", "blocks")
 _OF_TODAY = ("screens", "blocks")
 
 
@@ -62,8 +62,6 @@ def stored_file(net, name):
 
 
 def stored_text(net, name):
-    if net == "reports":
-        return _module(net).stored_text(name)
     path = stored_file(net, name)
     return path.read_text() if path.exists() else ""
 
@@ -82,7 +80,7 @@ def _chosen(words):
 
 def _left_over(places):
     """Stored texts of names that are gone."""
-    for net in {net for net, _ in places} - {"reports"}:
+    for net in {net for net, _ in places}:
         known = {stored_file(net, name) for name in names_of(net)}
         yield from sorted(set((DATA / net).glob("*.txt")) - known)
 
@@ -105,7 +103,7 @@ def main():
             if now == before:
                 continue
             changed += 1
-            if arguments.store and net != "reports":
+            if arguments.store:
                 path = stored_file(net, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(now)

@@ -23,9 +23,18 @@ def restored(monkeypatch):
     os.environ.update(environment)
 
 
+def _is_slow(net, name):
+    """Of a screen the smaller size is looked at by every test run."""
+    return net == "screens" and name.endswith("120x40")
+
+
 @pytest.mark.parametrize(
     ("net", "name"),
-    [(net, name) for net in ("printed", "screens") for name in nets.names_of(net)],
+    [
+        pytest.param(net, name, marks=[pytest.mark.slow] * _is_slow(net, name))
+        for net in ("printed", "screens")
+        for name in nets.names_of(net)
+    ],
 )
 def test_it_is_as_it_was_stored(net, name):
     stored = nets.stored_file(net, name).read_text().splitlines()

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import guide_examples
@@ -11,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LINT = str(Path(sys.executable).with_name("lint-imports"))
+CACHE = Path(tempfile.gettempdir()) / f"gpulab-style-{os.getuid()}"
+"""The checkout may be read-only."""
 
 
 @pytest.mark.parametrize(
@@ -24,12 +27,8 @@ LINT = str(Path(sys.executable).with_name("lint-imports"))
     ids=["ruff check", "ruff format", "mypy", "lint-imports"],
 )
 def test_the_code_passes(command, tmp_path):
-    if not os.access(ROOT, os.W_OK):
-        elsewhere = {"RUFF_CACHE_DIR": str(tmp_path), "MYPY_CACHE_DIR": str(tmp_path)}
-        environment = {**os.environ, **elsewhere}
-        command += ["--cache-dir", str(tmp_path)] if command == [LINT] else []
-    else:
-        environment = os.environ
+    environment = {**os.environ, "RUFF_CACHE_DIR": str(CACHE), "MYPY_CACHE_DIR": str(CACHE)}
+    command = [*command, "--cache-dir", str(CACHE)] if command == [LINT] else command
     if "mypy" in command:  # strict, and with the examples of the manual
         guide_examples.write_as_files(tmp_path)
         command = [*command, str(tmp_path)]
@@ -43,7 +42,7 @@ def test_no_files_import_one_another():
     """In a circle, by imports inside of functions too: those for types alone are none."""
     import grimp  # where only a GPU is tested it is not installed
 
-    graph = grimp.build_graph("gpulab", exclude_type_checking_imports=True)
+    graph = grimp.build_graph("gpulab", exclude_type_checking_imports=True, cache_dir=str(CACHE))
     left = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
     while ends := {name for name, imported in left.items() if not imported & left.keys()}:
         left = {name: imported for name, imported in left.items() if name not in ends}

@@ -1,34 +1,5 @@
 """The report of every recorded run equals the stored one, in every field: who changes one says so,
 and stores it anew.
-
-Reports were stored anew when runs came to spread over processes, after a look at each field that
-had changed since the version that wrote the files. These were meant to change:
-
-- intervals are wider where successive epochs, which count as processes in these files, are alike; so are minimum
-  detectable effects. No interval became narrower, no median of eight or more epochs moved;
-- below eight epochs there is no interval and no verdict, however long builds take, and a time is the median of its
-  epochs' medians; the floor is 1 % for all;
-- what failed late keeps its comparison, as inconclusive;
-- a solo run differs only where it lies outside of what one more process may come to; bytes that are declared for a
-  link are not held against the device's memory, and who moves over 1.2x of what it declares hears of it, where it was
-  1.25x;
-- goodput is of the step without the profiler, and bounds come from evidence;
-- new fields, of comparisons for instance trust, sustained and earlier;
-- events stand in the report as they came, with type, rank and t (failures, figures, ceilings, memory), and the control
-  is a comparison like any other;
-- warm_up_s is unknown where the steps of the warm-up's samples were not recorded, and a check that was not recorded was
-  not made;
-- the check of elapsed time is gone;
-- an interval whose ends are over 3x apart is the reason itself, and not an effect that is too small;
-- a doubt takes the place of the reason why its check did not run only where it names that as its cause;
-- a run of a program has a part of its own, which is null in these files;
-- a row of operations has fields for totals, the device, memory, line, module and work, unknown in these files;
-- checks that are gone (timer, outputs compared outside, streams and threads) are neither listed nor missed, a comparison that claims nothing
-  has no grade, and what a CPU's nearer caches may hold is held against ten times its cache's roof;
-- lines of a program are of newer files, a bound that may be a roof's within the intervals says so, and contention that
-  hides the cause is too disturbed to judge;
-- findings have a share of the step and no bounds, hold by both recordings, and those that nobody can know are gone; what
-  a thread of a CPU did not run is waiting, contention, or not running.
 """
 
 import json

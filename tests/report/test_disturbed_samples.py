@@ -167,14 +167,14 @@ def check(report, events):
         assert others == comparisons[1:]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(disturbed_runs())
 def test_dropped_pairs_and_blocks_are_those_of_a_recomputation(arriving):
     events = [*opening(ON), STARTED, *arriving, *END]
     check(report_of(events), events)
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(disturbed_runs())
 def test_while_a_run_goes_on_too(arriving):
     state, events = new_state(), []

@@ -74,18 +74,16 @@ def carried_out(commands, folder, environment):
     return json.loads(done.stdout)
 
 
-def replays(folder):
-    """Of a comparison on a GPU and of functions, in all forms there are."""
-    for name in ("batched_matmul-h100-1", "function"):
-        run = str(CORPUS / f"{name}.jsonl.xz")
-        page, text = (str(folder / f"{name}.{form}") for form in ("html", "md"))
-        yield ["--replay", run, "--json", str(folder / f"{name}.json"), "--export", page]
-        yield ["--replay", run, "--verbose", "--export", text]
+def replay(folder):
+    """Of a comparison on a GPU, in a terminal, as JSON and as a page."""
+    run = str(CORPUS / "batched_matmul-h100-1.jsonl.xz")
+    outputs = ["--json", str(folder / "run.json"), "--export", str(folder / "run.html")]
+    return ["--replay", run, "--verbose", *outputs]
 
 
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_a_feature_can_be_taken_out(name, tmp_path):
-    shown = [["--list"], ["--help"], ["--guide", "verdict"], *replays(tmp_path)]
+    shown = [["--list"], ["--help"], ["--guide", "verdict"], replay(tmp_path)]
     if name != "program":
         shown.append(FOLLOW)
     refused = [REFUSED[name]] if name in REFUSED else []
@@ -102,7 +100,8 @@ def test_a_feature_can_be_taken_out(name, tmp_path):
 def test_a_run_is_measured_without_any_of_them(tmp_path):
     environment = without(OPTIONAL, tmp_path)
     run = ["--run", "batched_matmul", "--smoke", "--device", "cpu", "--json", "run.json"]
-    commands = [["--list"], ["--help"], *replays(tmp_path), run]
+    of_functions = ["--replay", str(CORPUS / "function.jsonl.xz"), "--export", "run.md"]
+    commands = [["--list"], ["--help"], replay(tmp_path), of_functions, run]
     for command, (code, printed) in zip(
         commands, carried_out(commands, tmp_path, environment), strict=True
     ):

@@ -59,13 +59,10 @@ def test_n_at_the_end_of_a_recording_opens_the_next_lesson(tmp_path, monkeypatch
 
     async def journey(pilot):
         await type_in(pilot, "/pinned_memory")
-        for _ in range(3):
-            await pilot.press("enter", "v")
-            await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
-            await pilot.press("end", "n")
-            await until(pilot, lambda: not isinstance(pilot.app.screen, ReplayScreen))
-            await pilot.press("escape")
-            await type_in(pilot, "/pinned_memory")
+        await pilot.press("enter", "v")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+        await pilot.press("end", "n")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, ReplayScreen))
 
     visit(journey, size=(120, 40))
 

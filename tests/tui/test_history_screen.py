@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import monotonic
 
 import pytest
 from journey import flat, shown, type_in, until, visit
@@ -13,10 +12,9 @@ from gpulab.catalog.catalog import catalog
 from gpulab.core.run_file import read_run_file
 from gpulab.report.build import build_report, fold_all
 from gpulab.report.past import past_run
-from gpulab.session import store as stores
 from gpulab.session.run_files import runs_folder, state_folder
 from gpulab.session.store import NAME, Store
-from gpulab.tui.screens.history import MOST_LISTED, HistoryList, HistoryScreen
+from gpulab.tui.screens.history import HistoryList
 from gpulab.tui.screens.lab import LabScreen
 
 
@@ -180,61 +178,6 @@ def fill(runs, count):
         Path(run.run_file).unlink(missing_ok=True)
     for place in range(count):
         (runs_folder() / f"{place}.jsonl").touch()
-
-
-@pytest.mark.slow
-def test_ten_thousand_runs_are_listed_and_searched_as_one_types(past):
-    """The newest are listed, and all are searched: guards against hangs."""
-    took = {}
-    for count in (100, 10_000):
-        fill(past, count)
-
-        async def journey(pilot, count=count):
-            began = monotonic()
-            await open_history(pilot)
-            more = ", / searches all" if count > MOST_LISTED else " ·"
-            await until(
-                pilot,
-                lambda: f"{count:,} runs{more}" in shown(pilot) and "reading" not in shown(pilot),
-            )
-            await pilot.press("slash", *"number-5")
-            found = sum("number-5" in f"number-{place}" for place in range(0, count, 10))
-            await until(pilot, lambda: f"{found:,} of {count:,} runs" in shown(pilot))
-            assert all(" fp16 " in row for row in rows(pilot)[: min(found, 5)])
-            await pilot.press("enter", "end")
-            await until(pilot, lambda: cursor(pilot) == min(found, MOST_LISTED) - 1)
-            await pilot.press("home", "escape")
-            await until(pilot, lambda: f"{count:,} runs{more}" in shown(pilot))
-            took[count] = monotonic() - began
-
-        visit(journey)
-    assert took[10_000] < 10 * took[100] + 10.0
-
-
-@pytest.mark.slow
-def test_a_missing_store_is_made_again_and_says_how_far_it_is(past, monkeypatch):
-    (state_folder() / NAME).unlink()
-    runs_folder().mkdir()
-    for number in range(120):
-        source = Path(past[number % 2].run_file)
-        (runs_folder() / f"20261121T{number:06}-precision-1.jsonl").hardlink_to(source)
-    monkeypatch.setattr(stores, "_CATCH_UP_S", 0.0)
-    said = []
-    say = HistoryScreen._say
-    monkeypatch.setattr(
-        HistoryScreen,
-        "_say",
-        lambda screen, *text: said.append(screen._reading) or say(screen, *text),
-    )
-
-    async def journey(pilot):
-        await pilot.press("h")
-        await until(pilot, lambda: "120 runs ·" in shown(pilot) and "reading" not in shown(pilot))
-        assert any(text.endswith(" of 119") for text in said), (
-            "one was read for the marks of the list"
-        )
-
-    visit(journey)
 
 
 @pytest.mark.slow

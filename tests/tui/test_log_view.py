@@ -6,7 +6,6 @@ from found import finding
 from run_reports import run, variant
 
 from gpulab.core.events import VariantFailed
-from gpulab.core.readable import readable
 from gpulab.core.statuses import Conclusion, FailureKind, Stage
 from gpulab.report.report import LogReport
 from gpulab.tui.panels.log import log
@@ -43,7 +42,3 @@ def test_a_failure_has_its_kind_its_cause_and_its_traceback():
 def test_silence_is_said():
     assert log(run()).plain == "it printed nothing"
     assert log(run(outcome=Conclusion.UNDER_WAY)).plain == "nothing printed so far"
-
-
-def test_escape_sequences_of_a_scenario_are_taken_out():
-    assert log(readable(run(log=LogReport(head=["\x1b[31mred\x1b[0m"])))).plain == "red\n"

@@ -2,20 +2,16 @@
 commands.
 """
 
-import os
-
 import pytest
 from journey import flat, idle, shown, type_in, until, visit
 from recorded import run_file
 from textual.command import CommandList
 
 from gpulab.session.run import FileSource
-from gpulab.session.run_files import state_folder
 from gpulab.tui.app import LabApp
-from gpulab.tui.bindings import keymap_path, read_keymap
+from gpulab.tui.bindings import read_keymap
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.screens.options import OptionsScreen
-from gpulab.tui.themes import TERMINAL, kept_theme
 
 STEP = '''"""Sized: a step whose work has a size.
 
@@ -121,18 +117,6 @@ def test_a_sweep_runs_every_value_and_the_final(sized):
     visit(journey, sized)
 
 
-@pytest.mark.slow
-def test_a_sweep_that_is_stopped_keeps_what_it_has(sized):
-    async def journey(pilot):
-        await pilot.press("S", "enter")
-        await until(pilot, lambda: "n=2, 2 of 2" in shown(pilot))
-        await pilot.press("s", "s")
-        await until(pilot, lambda: idle(pilot))
-        assert "sized · n = 1" in shown(pilot)
-
-    visit(journey, sized)
-
-
 def has_colours(pilot):
     styles = [
         segment.style
@@ -166,67 +150,6 @@ def test_the_theme_is_kept(sized, monkeypatch):
         patch.setenv("NO_COLOR", "1")
         assert LabApp(ascii_only=False).theme == "terminal", "the only one without colours"
     visit(look, sized)
-
-
-ODD_FILES = {
-    # what lies there: (the theme, the keys, what is said)
-    "pipes": (os.mkfifo, os.mkfifo, "keys.toml: not a regular file"),
-    "a device": (
-        lambda path: path.symlink_to("/dev/zero"),
-        lambda path: path.write_text('run = "f5"'),
-        "theme: not a regular file",
-    ),
-    "odd bytes": (
-        lambda path: path.write_bytes(b"\xff"),
-        lambda path: path.write_bytes(b"\xff"),
-        "keys.toml: 'utf-8' codec",
-    ),
-    "another's": (
-        lambda path: path.write_text("sepia"),
-        lambda path: path.touch(),
-        "theme: it names no theme",
-    ),
-    "nesting": (
-        lambda path: path.write_text("light"),
-        lambda path: path.write_text("a = " + "[" * 3000),
-        "keys.toml: nested too deeply",
-    ),
-    "much": (
-        lambda path: path.write_text("light" * 1_000_000),
-        lambda path: path.write_text("#" * 1_000_000),
-        "keys.toml: larger than 65536 bytes",
-    ),
-}
-
-
-def lay(make_theme, make_keys):
-    """Odd files in the place of both."""
-    for path, make in ((state_folder() / "theme", make_theme), (keymap_path(), make_keys)):
-        path.parent.mkdir(parents=True)
-        make(path)
-
-
-@pytest.mark.parametrize("name", ODD_FILES)
-def test_whatever_lies_in_the_place_of_theme_and_keys_is_said(sized, name):
-    *make, said = ODD_FILES[name]
-    lay(*make)
-    keys, problem = read_keymap()
-    theme, no_theme = kept_theme()
-    assert said in (problem or no_theme)
-    assert (theme, len(keys)) == ("light" if name == "nesting" else TERMINAL, "run" in keys)
-
-
-@pytest.mark.parametrize("name", ["pipes", "a device"])
-def test_the_app_comes_up_beside_odd_files_and_says_so(sized, name):
-    *make, said = ODD_FILES[name]
-    lay(*make)
-
-    async def journey(pilot):
-        await until(pilot, lambda: said in flat(pilot))
-        await pilot.press("T")
-        await until(pilot, lambda: "theme: " in flat(pilot))
-
-    visit(journey, sized, size=(160, 24))
 
 
 def test_the_users_keys_take_the_place_of_others(sized, tmp_path):

@@ -140,6 +140,7 @@ def test_at_its_end_it_has_the_cells_of_the_run_that_was_live(tmp_path, size, ta
     assert seen["replay"] == seen["live"]
 
 
+@pytest.mark.slow
 def test_every_moment_looks_alike_however_one_comes_to_it():
     path = recorded_path("h200/pinned_memory")
     seen = {}

@@ -116,7 +116,7 @@ def bills(lab, program, *flags):
 @pytest.fixture(scope="module")
 def planted(module_lab):
     module_lab.write("planted.py", PLANTED)
-    finished, (bill,) = bills(module_lab, "planted.py")
+    finished, (bill,) = bills(module_lab, "planted.py", "--refresh", "1")
     return finished, bill
 
 
@@ -157,19 +157,12 @@ def test_a_program_that_waits_for_signals_is_not_woken_by_samples(lab):
     assert finished.stdout.split("\n")[:3] == ["True", "True", "0"]
 
 
-def test_it_is_printed_while_the_program_runs_where_that_is_asked_for(lab):
-    lab.write("planted.py", PLANTED)
-    command = ("--refresh", "1", "--", sys.executable, "planted.py")
-    finished = lab.call("--run", "--telemetry", "off", *command)
+def test_it_is_printed_with_the_line_and_while_the_program_runs_where_that_is_asked_for(planted):
+    finished, _ = planted
     so_far, at_the_end = finished.stderr.split("planted.py · ", 1)
     assert "of the program went so far" in so_far
     assert "of the program went\n" in at_the_end
-
-
-def test_it_is_printed_with_the_line(planted):
-    finished, _ = planted
-    assert "planted.py" in finished.stderr
-    assert "of the program went" in finished.stderr
+    assert "planted.py" in at_the_end
 
 
 RANKS = """

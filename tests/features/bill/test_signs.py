@@ -16,5 +16,5 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 @pytest.mark.parametrize("case", check.SIGNS, ids=lambda case: case["flawed"])
 def test_what_was_planted_is_advised_and_of_its_twin_it_is_not(case):
-    assert case["sign"] in check.advised(case["flawed"])
-    assert case["sign"] not in check.advised(case["clean"])
+    assert case["sign"] in check.advised(check.flawed(case))
+    assert case["sign"] not in check.advised(check.mended(case))

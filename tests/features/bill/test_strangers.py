@@ -1,5 +1,6 @@
 """Programs that somebody wrote who had not seen this code, with what is slow in them: the bill names
-the line in its first two rows.
+the line in its first two rows. What their authors wrote instead once it was mended stands in
+`truth.json`.
 """
 
 import json

@@ -6,10 +6,6 @@ import lzma
 import pytest
 from recorded import recorded_path
 
-from gpulab.features.compare.view import comparison_view
-from gpulab.headless.compare import compare_saved
-from gpulab.show.terminal import plain_text
-
 NAME = "h200/vector_add"
 
 
@@ -79,18 +75,6 @@ def test_a_slower_variant_is_found_over_its_own_baseline_and_comes_first(compare
     verdicts = {row["variant"]: row["verdict"] for row in report["comparisons"][0]["rows"]}
     assert verdicts.pop("in_triton") == "slower"
     assert set(verdicts.values()) == {"inconclusive"}
-
-
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_two_runs_are_bars_below_each_other_and_no_verdict_is_cut(lab, width):
-    before = variant_of(NAME, lab.folder / "before.jsonl")
-    after = variant_of(NAME, lab.folder / "after.jsonl", slower("in_triton", 1.1))
-    report = compare_saved(str(before), str(after))
-    rows = plain_text(comparison_view(report), width).splitlines()
-    first = next(place for place, row in enumerate(rows) if row.startswith("in_triton "))
-    assert rows[first].endswith(" slower")
-    assert "0.909x (" in rows[first + 1]
-    assert rows[first].count("█") > rows[first + 1].count("█") > 0
 
 
 def test_a_changed_environment_is_said_as_that(compared, lab):

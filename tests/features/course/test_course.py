@@ -14,19 +14,6 @@ from gpulab.scenario import FIRST
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 FILES = {path.stem: path for path in sorted(SCENARIOS.glob("*.py"))}
-STAGES = [
-    "Profile first",
-    "Quick wins",
-    "Batching",
-    "Batch size",
-    "Kernels",
-    "Graphs",
-    "Several devices",
-    "Profile again",
-]
-"""The order that the sources recommend. A stage may be split: its parts have a colon and a
-subtitle.
-"""
 OF_COMPARISONS = {"speedup", "below", "sustained", "verdict", "verdict_below"}
 OF_CURVES = {"second", "settled", "cost"}
 OF_CLOCKS = {"returns", "waits"}
@@ -49,25 +36,6 @@ def figures_of(path):
 
 def test_every_lesson_is_in_the_course_exactly_once():
     assert sorted(lesson.name for lesson in LESSONS) == sorted(FILES)
-
-
-def test_the_stages_follow_the_order_of_the_sources():
-    titles = [stage.title for stage in course()]
-    heads = [title.partition(":")[0] for title in titles]
-    assert list(dict.fromkeys(heads)) == STAGES
-    assert heads == sorted(heads, key=STAGES.index), "parts of a stage follow each other"
-    assert len(set(titles)) == len(titles)
-    assert all(2 <= len(re.findall(r"[.!?](?= |$)", stage.text)) <= 4 for stage in course())
-    assert "training_step" in [lesson.name for lesson in course()[-1].lessons]
-
-
-def test_a_lesson_says_what_to_look_at_and_asks_three_questions():
-    for lesson in LESSONS:
-        assert lesson.look, lesson.name
-        asked = [question.ask for question in lesson.questions]
-        assert len(set(asked)) == 3, lesson.name
-        # nothing was measured yet
-        assert all(ask.endswith("?") and "{" not in ask for ask in asked), lesson.name
 
 
 def test_an_answer_names_what_a_run_of_its_lesson_measures_also_on_a_cpu():
@@ -118,7 +86,3 @@ def assert_answers_have_a_value_on_a_cpu(lesson, scenario):
         for sentence in SENTENCE_END.split(PARENTHESIS.sub("", answer)):
             named = {place["variant"] for place in PLACE.finditer(sentence)}
             assert named <= on_gpu or not named & on_gpu, sentence
-
-
-def test_facts_of_one_kind_of_result_are_facts():
-    assert set(FACTS) >= OF_COMPARISONS | OF_CURVES | OF_CLOCKS | ON_GPU

@@ -5,7 +5,6 @@ there.
 import re
 
 import pytest
-from conftest import printed
 from msgspec.structs import replace
 from recorded import ALL, run_file
 from reports import variant_report
@@ -14,8 +13,6 @@ from gpulab.core.statuses import Conclusion, Status
 from gpulab.features.course.report import course_lesson
 from gpulab.features.course.view import PLACE, answer
 from gpulab.headless.scripting import load
-from gpulab.show.parts import Shown, Target, result
-from gpulab.show.short_result import short_result
 
 WHOLE = sorted(name for name in ALL if name.startswith(("h100/", "h200/")))
 CUT_OFF = {"h200/jax_jit", "h200/small_kernels", "h200/training_step"}
@@ -25,34 +22,8 @@ ONE_PROCESS = {"h200/compile_modes", "h200/matmul_epilogue"}
 NOT_MEASURED = "Not measured here:"
 
 
-PRINTED = {
-    "h100/kv_cache",
-    "h200/batch_size",
-    "h200/latency_throughput",
-    "h200/roofline_walk",
-    "h200/training_step",
-    *ONE_PROCESS,
-}
-"""Of each kind of result one; the others take as long and show the same: they are slow."""
-
-
 def recorded_in(folder, name):
     return load(run_file(name, folder))
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name not in PRINTED)) for name in WHOLE],
-)
-def test_a_recorded_lesson_is_shown(tmp_path, name):
-    recorded = recorded_in(tmp_path, name)
-    for text in (
-        printed(result(Shown(recorded, Target.TERMINAL)), 80),
-        printed(short_result(recorded), 80),
-    ):
-        assert recorded.scenario in text
-        assert name.partition("/")[0].upper() in text
-        assert "Traceback" not in text
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -152,13 +152,6 @@ def test_a_probe_that_cannot_be_started_is_a_finding():
             "reboot, or reload its module: rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia; nvidia-smi",
         ),
         ("lost=0", "broken", "GPU lost: see its Xid line in the kernel log (dmesg)", "reboot"),
-        # Its name and its UUID are known still.
-        (
-            "gpus=1,lost=3",
-            "broken",
-            "GPU lost: see its Xid line in the kernel log (dmesg)",
-            "reboot",
-        ),
         (
             "gpus=2,lost=12",
             "broken",

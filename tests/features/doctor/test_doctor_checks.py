@@ -1,13 +1,11 @@
 """What the answers of the probes mean: checks of values, and the words for them."""
 
 import pytest
-from conftest import printed
 from found import finding
 
 from gpulab.catalog.needs import NO_TORCH
 from gpulab.core.machine import CheckStatus, Device, DriverProbe, MachineCheck, TorchProbe
 from gpulab.features.doctor import report as doctor
-from gpulab.features.doctor.view import doctor as table
 from gpulab.report.sentences import sentence
 
 OK, MISSING, BROKEN = CheckStatus
@@ -163,24 +161,3 @@ def test_the_cupy_that_fits_the_torch_is_named(machine, cuda, package, status, f
 def test_where_a_driver_speaks_of_a_gpu_no_other_machine_is_needed(machine, driver, fix):
     machine(cuda=None)
     assert fix_of(doctor.check_cupy(driver)) == fix
-
-
-def test_the_table_shows_what_a_fix_enables_and_nothing_that_drives_a_terminal(machine):
-    machine()
-    hostile = finding("torch_broken", folder="torch", message="[red]no\x1b[31m", code=None)
-    text = printed(
-        table(
-            [
-                doctor.check_torch(TorchProbe(problem=hostile), NO_ANSWER),
-                doctor.check_cupy(NO_ANSWER),
-            ]
-        ),
-        80,
-    )
-    assert "[red]no" in text
-    assert "\x1b" not in text
-    lines = [line.strip() for line in text.splitlines()]
-    assert "fix: pip install --force-reinstall torch" in lines
-    assert "enables: everything" in lines
-    assert "enables: the CUDA C++ lessons" in lines
-    assert lines[0].startswith("broken")

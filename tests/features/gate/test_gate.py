@@ -77,8 +77,6 @@ def test_a_variant_that_one_of_several_scenarios_has(gpulab, lab):
         ("[mine]\nfail_below = true", 2, "[mine]: fail_below = True: write a speedup, such as 1.2"),
         ("fail_if_slower = 3", 2, 'fail_if_slower = 3: write a share, such as "3%"'),
         ("[mine", 2, "gpulab.toml: Expected"),
-        ("fail_below = " + "9" * 5_000, 2, "gpulab.toml: a number has too many digits"),
-        ("a = " + "[" * 5_000, 2, "gpulab.toml: nested too deeply"),
     ],
 )
 def test_a_file_of_thresholds(gpulab, lab, text, code, says):

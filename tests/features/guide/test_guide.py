@@ -3,7 +3,6 @@ findings.
 """
 
 import re
-import subprocess
 from pathlib import Path
 
 import msgspec
@@ -69,17 +68,3 @@ def test_every_code_of_a_finding_is_on_its_page():
     # Those of checks of the machine are left to the code, as the page says.
     missing = {code for code in declarations() if f"`{code}`" not in JSON}
     assert sorted(missing - vars(doctor).keys()) == []
-
-
-def test_the_loops_over_the_gpus_of_a_machine_are_commands(tmp_path):
-    """As a shell runs them: each GPU has a file of its own in the folder that is read then."""
-    page = (GUIDE / "15-fleet.md").read_text()
-    for block in re.findall(r"^```\n(for .*?)^```$", page, re.MULTILINE | re.DOTALL):
-        script = 'gpulab() { echo "$@"; }\n' + block
-        said = subprocess.check_output(["bash", "-c", script], cwd=tmp_path, text=True)
-        *runs, last = said.splitlines()
-        devices, outputs = (re.findall(rf"{flag} (\S+)", said) for flag in ("--device", "--output"))
-        assert {*devices} == {f"cuda:{number}" for number in range(8)}
-        assert len({*outputs}) == len(runs) == 8
-        (folder,) = {str(Path(output).parent) for output in outputs}
-        assert folder in last

@@ -49,35 +49,6 @@ INFER = """
             loss(model(torch.randn(64, 64)), torch.zeros(64, 64))
     os.kill(os.getpid(), 9)
 """
-COMPILED = """
-    import time
-    import torch
-
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(False)
-
-    class Net(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.first, self.second = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
-
-        def forward(self, x):
-            return self.second(self.first(x))
-
-    net, x = Net(), torch.randn(4, 8)
-    last = time.process_time() + 0.7
-    while time.process_time() < last:
-        net(x)
-    print("__call__" in vars(Net))
-    layers = [type(layer).__name__ for layer in torch.fx.symbolic_trace(net).children()]
-    torch._dynamo.reset()
-    whole = {"fullgraph": True, "backend": "eager"}
-    twice = torch.compile(lambda x: net(x) + net(x), **whole)
-    alone = torch.compile(net, **whole)
-    for _ in range(3):
-        assert torch.allclose(twice(x), 2 * alone(x))
-    print(layers, "__call__" in vars(Net))
-"""
 STEPS = """
     import sys, time
     import gpulab
@@ -103,11 +74,11 @@ GAN = """
     critic = torch.optim.Adam([first])
     generator = torch.optim.SGD([second])
     first.grad = second.grad = torch.ones(2)
-    for i in range(2000):
+    for i in range(700):
         time.sleep(0.0005)
         critic.step()
-        if i >= 1700:
-            time.sleep(0.02)
+        if i >= 650:
+            time.sleep(0.1)
             generator.step()
 """
 HANG = """

@@ -11,7 +11,7 @@ import time
 
 import pytest
 from conftest import GPULAB
-from programs import COMPILED, GAN, HANG, INFER, SCRIPT, STEPS, TRAIN, bare_interpreter
+from programs import GAN, HANG, INFER, SCRIPT, STEPS, TRAIN, bare_interpreter
 from pseudo_terminal import Pty
 
 from gpulab.features.program.files import AGENT
@@ -107,18 +107,10 @@ def test_steps_are_of_a_kind_by_what_they_did_and_no_time_is_of_two(lab):
     lab.write("gan.py", GAN)
     finished = followed(lab, sys.executable, "gan.py", flags=("--profile", "off"))
     program = finished.run["program"]
-    assert program["kinds"] == {"train": 1701, "train: Adam, SGD": 299}
+    assert program["kinds"] == {"train": 651, "train: Adam, SGD": 49}
     assert not program["mixed"]
-    assert 2 * finished.variant("gan.py")["time_s"]["value"] < program["loop_s"] / 2000
+    assert 2 * finished.variant("gan.py")["time_s"]["value"] < program["loop_s"] / 700
     assert "of kind train, without the profiler" in finished.stderr
-
-
-@pytest.mark.slow
-def test_what_has_been_followed_is_traced_and_compiled_as_if_it_had_not(lab):
-    lab.write("compiled.py", COMPILED)
-    finished = followed(lab, sys.executable, "compiled.py", flags=("--profile", "off"))
-    assert (finished.code, finished.stdout) == (0, "True\n['Linear', 'Linear'] False\n")
-    assert finished.run["program"]["steps"] > 10
 
 
 def test_steps_that_the_program_names_need_no_torch_and_no_gpulab_there(lab):
@@ -159,7 +151,8 @@ def test_a_script_has_its_output_and_its_time_and_says_why_there_are_no_steps(la
     [(("-I", "-c", "print(1)"), "no_python"), (("-c", "import torch; print(1)"), "no_step")],
 )
 def test_a_python_that_is_isolated_or_takes_no_steps_says_so(lab, arguments, code):
-    finished = followed(lab, sys.executable, *arguments)
+    flags = ("--telemetry", "off", "--profile", "off")
+    finished = followed(lab, sys.executable, *arguments, flags=flags)
     assert (finished.code, finished.stdout) == (0, "1\n")
     assert finished.explanations(code)
     assert finished.run["outcome"] == "measured"
@@ -223,19 +216,10 @@ def test_on_the_screen_it_runs_at_once_and_q_ends_it(lab):
     assert lab.none_left()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--run", "--"], "write a program after --"),
-        (["--run", "--json", "--", "true"], "--json needs a FILE here: stdout is the program's"),
-        (["--run", "coalescing", "--", "true"], "a program follows --"),
-        (["--run", "--sweep", "n=1", "--", "true"], "--run -- PROGRAM does not take --sweep"),
-    ],
-)
-def test_what_makes_no_sense_starts_nothing(lab, arguments, words):
-    finished = lab.call_over(None, *arguments)
+def test_json_on_stdout_starts_nothing(lab):
+    finished = lab.call_over(None, "--run", "--json", "--", "true")
     assert (finished.code, finished.stdout) == (2, "")
-    assert words in finished.stderr
+    assert "--json needs a FILE here: stdout is the program's" in finished.stderr
 
 
 def test_a_help_after_the_dashes_is_the_programs(lab):

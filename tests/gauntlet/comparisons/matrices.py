@@ -1,32 +1,3 @@
-# === banded
-# A tridiagonal matrix as it is, and by its diagonals.
-
-N = 768
-
-
-def operands():
-    return torch.randn(N), torch.randn(N - 1), torch.randn(N - 1), torch.randn(N)
-
-
-def dense(lab):
-    middle, above, below, x = operands()
-    matrix = middle.diag() + above.diag(1) + below.diag(-1)
-    return Work(lambda: matrix @ x, inputs=(matrix, x))
-
-
-def by_diagonals(middle, above, below, x):
-    out = middle * x
-    out[:-1] += above * x[1:]
-    out[1:] += below * x[:-1]
-    return out
-
-
-def csr(lab):
-    middle, above, below, x = operands()
-    matrix = (middle.diag() + above.diag(1) + below.diag(-1)).to_sparse_csr()
-    return Work(lambda: matrix @ x, inputs=(matrix.values(), x))
-
-
 # === block_sparse
 # A block-diagonal matrix, whole and by its blocks.
 
@@ -130,29 +101,6 @@ def power_iteration(a):
     return vector @ a @ vector
 
 
-# === eigenvalues
-# Eigenvalues of a symmetric matrix.
-
-N = 48
-
-
-def symmetric():
-    x = torch.randn(N, N)
-    return (x + x.T) / 2
-
-
-def with_vectors(a):
-    return torch.linalg.eigh(a).eigenvalues
-
-
-def values_only(a):
-    return torch.linalg.eigvalsh(a)
-
-
-def upper_half(a):
-    return torch.linalg.eigvalsh(a, UPLO="U")
-
-
 # === fixed_point
 # A fixed point by a hundred iterations, or by as many as it takes.
 
@@ -231,64 +179,6 @@ def int8(lab):
         return torch._int_mm(rows, quantized).float() * scale_x * scale
 
     return Work(step, inputs=(x, quantized, scale), dtype="int8")
-
-
-# === jacobi
-# A diagonally dominant system: directly, and by iterations that end.
-
-N = 128
-
-
-def system():
-    a = torch.rand(N, N) / N
-    return a + 2 * torch.eye(N), torch.randn(N)
-
-
-def direct(a, b):
-    return torch.linalg.solve(a, b)
-
-
-def jacobi(a, b):
-    diagonal = a.diagonal()
-    x = b / diagonal
-    for _ in range(100):
-        residual = b - a @ x
-        if residual.abs().max() < 1e-5 * b.abs().max():
-            break
-        x = x + residual / diagonal
-    return x
-
-
-def neumann(a, b):
-    """A fixed number of terms of the series."""
-    diagonal = a.diagonal()
-    x = b / diagonal
-    for _ in range(40):
-        x = (b - a @ x) / diagonal + x
-    return x
-
-
-# === log_determinant
-# The logarithm of the determinant of a covariance.
-
-N = 96
-
-
-def covariance():
-    x = torch.randn(N, 2 * N)
-    return x @ x.T / (2 * N)
-
-
-def general(a):
-    return torch.linalg.slogdet(a).logabsdet
-
-
-def cholesky(a):
-    return 2 * torch.linalg.cholesky(a).diagonal().log().sum()
-
-
-def eigenvalues(a):
-    return torch.linalg.eigvalsh(a).log().sum()
 
 
 # === python_loops
@@ -508,34 +398,3 @@ def strided_view(lab):
 def product(lab):
     x, ones = torch.randn(N, N), torch.ones(N)
     return Work(lambda: ones @ x, inputs=x)
-
-
-# === triangular_solve
-# A system with a lower triangular matrix.
-
-N = 128
-
-
-def system():
-    return torch.randn(N, N).tril() / N + torch.eye(N), torch.randn(N, 8)
-
-
-def general(a, b):
-    return torch.linalg.solve(a, b)
-
-
-def triangular(a, b):
-    return torch.linalg.solve_triangular(a, b, upper=False)
-
-
-def by_halves(lab):
-    """Only ever reads the lower half."""
-    a, b = system()
-    half = N // 2
-
-    def step():
-        first = torch.linalg.solve_triangular(a[:half, :half], b[:half], upper=False)
-        rest = b[half:] - a[half:, :half] @ first
-        return torch.cat([first, torch.linalg.solve_triangular(a[half:, half:], rest, upper=False)])
-
-    return Work(step, inputs=(a, b))

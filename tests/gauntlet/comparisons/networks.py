@@ -147,34 +147,6 @@ def loop(lab):
     return Work(lambda: sum(table[column] for column in words.T) / WORDS, inputs=words)
 
 
-# === heads
-# Scores of several heads of attention.
-
-HEADS, LENGTH, WIDTH = 8, 48, 32
-
-
-def operands():
-    return torch.randn(HEADS, LENGTH, WIDTH), torch.randn(HEADS, LENGTH, WIDTH)
-
-
-def loop(q, k):
-    return torch.stack([q[head] @ k[head].T for head in range(HEADS)])
-
-
-def bmm(q, k):
-    return torch.bmm(q, k.transpose(1, 2))
-
-
-def einsum(q, k):
-    return torch.einsum("hqd,hkd->hqk", q, k)
-
-
-def baddbmm(lab):
-    q, k = operands()
-    zeros = torch.zeros(HEADS, LENGTH, LENGTH)
-    return Work(lambda: torch.baddbmm(zeros, q, k.mT, beta=0), inputs={"queries": q, "keys": k})
-
-
 # === jax_layer
 # A layer in JAX: compiled or not, waited for or not.
 

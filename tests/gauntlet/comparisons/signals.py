@@ -243,32 +243,6 @@ def convolution(lab):
     )
 
 
-# === variance
-# The variance of rows, in two passes and in one: rounded in other places.
-
-ROWS, COLUMNS = 256, 1024
-
-
-def two_passes(lab):
-    x = torch.randn(ROWS, COLUMNS)
-    return Work(lambda: (x - x.mean(1, keepdim=True)).square().mean(1), inputs=x)
-
-
-def one_pass(lab):
-    x = torch.randn(ROWS, COLUMNS)
-
-    def step():
-        squares = torch.linalg.vector_norm(x, dim=1).square_().div_(COLUMNS)
-        return squares - x.mean(1).square_()
-
-    return Work(step, inputs=x)
-
-
-def library(lab):
-    x = torch.randn(ROWS, COLUMNS)
-    return Work(lambda: x.var(1, correction=0), inputs=x)
-
-
 # === windows
 # Means over sliding windows, in NumPy.
 

@@ -1,49 +1,3 @@
-# === bits
-# How many bits are set in each byte, in NumPy: unpacked, or by a table.
-
-import numpy as np
-
-N = 20_000
-
-
-def numbers():
-    return np.random.randint(0, 256, N, dtype=np.uint8)
-
-
-def unpacked(x):
-    return np.unpackbits(x[:, None], axis=1).sum(1, dtype=np.uint8)
-
-
-def table(lab):
-    x, bits = numbers(), np.array([byte.bit_count() for byte in range(256)], np.uint8)
-    return Work(lambda: bits[x], inputs=x)
-
-
-# === conditions
-# Which points lie in a ring: an output of bools.
-
-N = 1 << 14
-
-
-def points():
-    return torch.randn(N), torch.randn(N)
-
-
-def by_radius(x, y):
-    radius = (x * x + y * y).sqrt()
-    return (radius > 0.5) & (radius < 1.5)
-
-
-def logical_and(x, y):
-    radius = (x * x + y * y).sqrt()
-    return torch.logical_and(radius.gt(0.5), radius.lt(1.5))
-
-
-def negated(x, y):
-    radius = (x * x + y * y).sqrt()
-    return ~((radius <= 0.5) | (radius >= 1.5))
-
-
 # === copies
 # A copy of a tensor: to a buffer, or to fresh memory.
 
@@ -152,33 +106,6 @@ def written_to_a_dictionary(lab):
     return Work(step, inputs=x, output=lambda: results)
 
 
-# === entropy
-# The entropy of rows that are probabilities.
-
-ROWS, N = 128, 256
-
-
-def probabilities():
-    return torch.randn(ROWS, N).softmax(1)
-
-
-def by_hand(p):
-    return -(p * p.log()).sum(1)
-
-
-def entr(p):
-    return torch.special.entr(p).sum(1)
-
-
-def xlogy(p):
-    return torch.xlogy(p, p).sum(1).neg()
-
-
-def categorical(p):
-    """Validates that its rows add up to one."""
-    return torch.distributions.Categorical(probs=p, validate_args=True).entropy()
-
-
 # === files
 # Rows of a file: read, or mapped into memory, and closed at the end.
 
@@ -253,22 +180,6 @@ def returning_nothing(lab):
     )
 
 
-# === inverse_permutation
-# The inverse of a permutation.
-
-N = 20_000
-
-
-def argsort(lab):
-    order = torch.randperm(N)
-    return Work(lambda: order.argsort(), inputs=order)
-
-
-def scatter(lab):
-    order = torch.randperm(N)
-    return Work(lambda: torch.empty_like(order).scatter_(0, order, torch.arange(N)), inputs=order)
-
-
 # === lengths
 # Means over sequences of different lengths.
 
@@ -340,32 +251,6 @@ def one_hot_in_the_step(indices, table):
     return torch.nn.functional.one_hot(indices, WORDS).float() @ table
 
 
-# === median
-# The median of each row.
-
-ROWS, N = 64, 255
-
-
-def sort(lab):
-    x = torch.randn(ROWS, N)
-    return Work(lambda: x.sort(1).values[:, N // 2], inputs=x)
-
-
-def kthvalue(lab):
-    x = torch.randn(ROWS, N)
-    return Work(lambda: x.kthvalue(N // 2 + 1, 1).values, inputs=x)
-
-
-def median(lab):
-    x = torch.randn(ROWS, N)
-    return Work(lambda: x.median(1).values, inputs=[x])
-
-
-def quantile(lab):
-    x = torch.randn(ROWS, N)
-    return Work(lambda: x.quantile(0.5, 1), inputs=x)
-
-
 # === membership
 # Which numbers stand in a sorted list: integers in, bools out.
 
@@ -388,40 +273,6 @@ def isin(keys, x):
     return torch.isin(x, keys)
 
 
-# === merging
-# Two sorted lists made one.
-
-import numpy as np
-
-N = 2048
-
-
-def lists():
-    return torch.randn(N).sort().values, torch.randn(N).sort().values
-
-
-def sort_again(a, b):
-    return torch.cat([a, b]).sort().values
-
-
-def by_rank(lab):
-    a, b = lists()
-    numbers = torch.arange(N)
-
-    def step():
-        out = torch.empty(2 * N)
-        out[torch.searchsorted(b, a) + numbers] = a
-        out[torch.searchsorted(a, b, right=True) + numbers] = b
-        return out
-
-    return Work(step, inputs=(a, b))
-
-
-def in_numpy(lab):
-    a, b = (part.numpy() for part in lists())
-    return Work(lambda: np.sort(np.concatenate([a, b]), kind="stable"), inputs=(a, b))
-
-
 # === narrow_keys
 # A stable argsort of integers that fit in 16 bits: tens of milliseconds a step.
 
@@ -441,28 +292,6 @@ def as_they_are(x):
 def narrowed_where_they_fit(x):
     narrow = x.min() >= -(2**15) and x.max() < 2**15
     return np.argsort(x.astype(np.int16) if narrow else x, kind="stable")
-
-
-# === nearest
-# The nearest of some points: an output of indices.
-
-QUERIES, POINTS, N = 128, 64, 16
-
-
-def operands():
-    return torch.randn(QUERIES, N), torch.randn(POINTS, N)
-
-
-def all_differences(queries, points):
-    return (queries[:, None] - points).square().sum(2).argmin(1)
-
-
-def cdist(queries, points):
-    return torch.cdist(queries, points).argmin(1)
-
-
-def product(queries, points):
-    return (points.square().sum(1) - 2 * queries @ points.T).argmin(1)
 
 
 # === permutation

@@ -1,13 +1,7 @@
-"""Lessons with CUDA C++ kernels, built on the CPU: `python tests/scenarios/cuda/lessons.py coalescing
-n=4099 offset=1`.
-
-It prints how far each variant's output is from the first one's, with blocks and threads forward and
-backward.
-"""
+"""Lessons with CUDA C++ kernels, built on the CPU."""
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -33,9 +27,6 @@ class Built:
 
     params: dict
     works: dict
-
-    def outputs(self):
-        return {name: output(work) for name, work in self.works.items()}
 
 
 def names():
@@ -102,29 +93,3 @@ def output(work):
 def _live_output(work, returned):
     output = returned if work.output is None else work.output
     return tensors.leaves(output() if callable(output) else output)
-
-
-def main():
-    name, *pairs = sys.argv[1:]
-    chosen = {key: type_of(value) for key, _, value in (pair.partition("=") for pair in pairs)}
-    outputs = {
-        way: build(name, backward=way == "backward", **chosen).outputs()
-        for way in ("forward", "backward")
-    }
-    first = next(iter(outputs["forward"].values()))
-    for variant in outputs["forward"]:
-        for way, of_way in outputs.items():
-            for tensor, expected in zip(of_way[variant], first, strict=True):
-                error = (tensor.double() - expected.double()).norm() / expected.double().norm()
-                print(f"{variant:24} {way:8} {tuple(tensor.shape)!s:16} relative error {error:.1e}")
-
-
-def type_of(value):
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(value)
-    return value
-
-
-if __name__ == "__main__":
-    main()

@@ -11,9 +11,6 @@ block as fibers.
     # last block and last thread first
     gpulab.features.kernels.source.load = partial(load_on_cpu, backward=True)
 
-From the shell, a lesson's variants beside its first one: `python tests/scenarios/cuda/lessons.py
-coalescing n=4099 offset=1`.
-
 Blocks run one after another; a thread runs until it waits, then the next one does. So a kernel that
 lacks a barrier gives other values forward than backward, or wrong ones in both. KernelError says
 where a kernel would fail on a GPU, or read or write what is not its own: misaligned vectors, memory

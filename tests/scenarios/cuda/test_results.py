@@ -122,18 +122,16 @@ SPOILED = [
     ("shared_memory_prefetch", "async_copy", {"n": 20_000}, "&tiles[now ^ 1]", "&tiles[now]"),
     ("vector_add", "cuda_scalar", {"n": 1000}, "if (i < n) out[i]", "if (i <= n) out[i]"),
     ("shared_memory_tiling", "tiled", {}, "        __syncthreads();\n#pragma", "#pragma"),
-    ("shared_memory_tiling", "tiled", {"k": 64}, "        __syncthreads();\n    }", "    }"),
-    (
-        "shared_memory_tiling",
-        "blocked",
-        {"k": 64},
-        "        __syncthreads();\n        next_a",
-        "        next_a",
-    ),
     ("vectorized_loads", "one_float4", {"n": 4099}, "first + WIDTH <= n", "first + WIDTH <= n + 1"),
-    ("vectorized_loads", "misaligned", {"n": 4099, "offset": 2}, "4 * t, n - head", "4 * t, n"),
 ]
-FIRST_OF_LESSONS = [*{spoiled[0]: spoiled for spoiled in reversed(SPOILED)}.values()]
+
+
+QUICK = ("coalescing", "reduction", "shared_memory_tiling", "vector_add")
+"""Lessons of every test run; compiling those of all takes half a minute."""
+
+
+def slow_unless_quick(value, name):
+    return pytest.param(value, marks=[pytest.mark.slow] * (name not in QUICK), id=name)
 
 
 def expected_of(name, variant, built):
@@ -172,7 +170,7 @@ def test_every_lesson_is_tested():
     assert set(names()) == known
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", [slow_unless_quick(name, name) for name in SIZES])
 def test_every_variant_gives_the_values_of_the_formula(name):
     problems = []
     for chosen, backward in product(SIZES[name], (False, True)):
@@ -182,14 +180,7 @@ def test_every_variant_gives_the_values_of_the_formula(name):
     assert problems == []
 
 
-@pytest.mark.parametrize(
-    "spoiled",
-    [
-        pytest.param(spoiled, marks=[pytest.mark.slow] * (spoiled not in FIRST_OF_LESSONS))
-        for spoiled in SPOILED
-    ],
-    ids=lambda spoiled: f"{spoiled[0]}-{spoiled[1]}-{spoiled[3].strip()}",
-)
+@pytest.mark.parametrize("spoiled", [slow_unless_quick(spoiled, spoiled[0]) for spoiled in SPOILED])
 def test_what_breaks_a_kernel_is_found(spoiled):
     name, variant, chosen, code, instead = spoiled
     ways = [

@@ -1,9 +1,8 @@
-"""Kernels of the lessons in Triton's interpreter, against float64: `python
-tests/scenarios/triton/interpreted.py [--spoiled] [LESSON ...]`.
+"""Kernels of the lessons in Triton's interpreter, beside what torch computes: `python
+tests/scenarios/triton/interpreted.py [LESSON ...]`.
 
-It prints a line of JSON for each lesson, or for each of its spoiled kernels
-(`spoiled_kernels.py`), which the same checks have to find wrong. A process of its own: whether
-kernels are interpreted is fixed when Triton is imported.
+It prints a line of JSON for each lesson. A process of its own: whether kernels are interpreted is
+fixed when Triton is imported.
 
 Each address that a kernel reads or writes is compared with the memory of its arguments, before it
 is used: reads have to be inside a tensor, and writes inside one that is an output. Outputs are NaN
@@ -17,23 +16,62 @@ import os
 # the arrays are small
 os.environ |= {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-import argparse
 import json
 import re
-import tempfile
-from contextlib import contextmanager
+import sys
+from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
 
-import lesson_checks
 import numpy as np
 import torch
 import triton_lessons
-from spoiled_kernels import SPOILED
 from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction, InterpreterBuilder
 
 OUTPUTS = {"out", "c", "sums"}
 """Arguments of the lessons' kernels that are written to."""
+DTYPES = ("fp32", "fp16")
+ALLOWED = {"fp32": 2e-5, "fp16": 2e-3}
+"""Errors relative to the largest value."""
+TILE = {"block_m": 32, "block_n": 64, "block_k": 32}
+
+
+def _sizes(**several):
+    """Every combination of the values of some parameters."""
+    return [dict(zip(several, values, strict=True)) for values in product(*several.values())]
+
+
+SIZES = {
+    "vector_add": _sizes(n=(1, 127, 20_011), block=(256,), dtype=DTYPES),
+    "fused_softmax": _sizes(mib=(1,), columns=(1000, 4095, 40_000)),
+    "layernorm_gelu": _sizes(mib=(1,), columns=(1000, 4095, 40_000)),
+    "triton_matmul": _sizes(m=(1, 150), n=(270,), k=(1, 70), dtype=DTYPES),
+    "persistent_matmul": [
+        {**TILE, "m": m, "n": n, "k": k, "group": group, "dtype": dtype}
+        for (m, n, k), (group, dtype) in zip(
+            [(1, 8, 8), (33, 72, 40), (97, 80, 72), (1, 300, 3), (70, 136, 33)],
+            [(1, "fp32"), (2, "fp16"), (8, "fp32"), (1, "fp32"), (2, "fp16")],
+            strict=True,
+        )
+    ],
+    "attention": _sizes(batch=(1,), heads=(2,), length=(1, 33, 200), width=(32,), dtype=DTYPES),
+    "reduction": _sizes(n=(1, 127, 20_011), block=(64, 256)),
+    "small_kernels": _sizes(mib=(1,), repeats=(1, 3)),
+    "utilization": _sizes(mib=(1,), launches=(1, 5)),
+}
+"""Of each lesson the sizes that it is built with, odd ones among them."""
+REFERENCES = {
+    "vector_add": "in_torch",
+    "fused_softmax": "in_torch",
+    "layernorm_gelu": "eager",
+    "triton_matmul": "cublas",
+    "persistent_matmul": "cublas",
+    "attention": "naive",
+    "reduction": "torch_sum",
+    "small_kernels": "eager",
+}
+"""Variants of torch; where there is none the lesson sums squares."""
 _HELPER = re.compile(r"(?<!def )\b(_\w+)\(")
 
 
@@ -128,30 +166,50 @@ def _ends(tensor):
     return tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes
 
 
-def problems(module, name, worst):
-    """What is wrong with a lesson, one line for each case; `worst` receives the cases with their
-    errors.
-    """
+def outputs(module, name, variant, chosen, sizes):
+    """What a step of a variant gives, and what the one of torch does with the same numbers."""
+    lab = triton_lessons.Lab(torch.device("cpu"), 3, chosen)
     torch.manual_seed(0)
-    for case, compute, tolerance in lesson_checks.CHECKS[name](module):
-        try:
-            error = error_of(*compute())
-        except Exception as problem:  # of any kind: what a spoiled kernel does is not known
-            yield f"{case}: {type(problem).__name__}: {problem}"
-            worst[case] = None
-            continue
-        worst[case] = error
-        if not error <= tolerance:
-            yield f"{case}: error {error:.1e}, where {tolerance:.1e} is allowed"
+    output, inputs = _step(triton_lessons.build(module, lab, variant, **sizes))
+    if name not in REFERENCES:
+        return output, inputs.square().sum(1)
+    torch.manual_seed(0)
+    expected, _ = _step(triton_lessons.build(module, lab, REFERENCES[name], **sizes))
+    return output, expected
+
+
+def _step(work):
+    returned = work.step()
+    return returned if work.output is None else work.output, work.inputs
+
+
+def cases(module, name):
+    """(variant, candidate, sizes) of all that is computed."""
+    candidates = len(getattr(module, "_CONFIGS", [0]))
+    for sizes in SIZES[name]:
+        for variant in triton_lessons.variants(module):
+            if variant != REFERENCES.get(name):
+                # each candidate at the largest sizes, the first at the others
+                largest = sizes == SIZES[name][-1] and variant in ("tuned", "in_triton")
+                yield from (
+                    (variant, chosen, sizes) for chosen in range(candidates if largest else 1)
+                )
+
+
+def problems(module, name):
+    """What is wrong with a lesson, one line for each case."""
+    for variant, chosen, sizes in cases(module, name):
+        with suppress(triton_lessons.SkippedError):
+            error = error_of(*outputs(module, name, variant, chosen, sizes))
+            if not error <= ALLOWED[sizes.get("dtype", "fp32")]:
+                yield f"{variant}, candidate {chosen}, {sizes}: error {error:.1e}"
 
 
 def error_of(output, expected):
     """The largest difference, relative to the largest value; infinite where there is a NaN, or one
     infinity.
     """
-    assert output.shape == expected.shape, (
-        f"{tuple(output.shape)} in place of {tuple(expected.shape)}"
-    )
+    assert output.shape == expected.shape, f"{output.shape} in place of {expected.shape}"
     if not torch.isfinite(output).all():
         return float("inf")
     return float((output.detach().double() - expected).abs().max() / expected.abs().max())
@@ -166,39 +224,16 @@ def kernels_of(module, text):
 
 
 def result_of(name):
-    module, worst = triton_lessons.lesson(name), {}
+    module = triton_lessons.lesson(name)
+    if name in ("triton_matmul", "persistent_matmul"):
+        module._DTYPES["fp32"] = torch.float32
     text = Path(module.__file__).read_text()
     with watched() as launched:
-        wrong = list(problems(module, name, worst))
+        wrong = list(problems(module, name))
     kernels = {"kernels": sorted(kernels_of(module, text)), "launched": sorted(launched)}
-    return {"lesson": name, "cases": worst, "problems": wrong, **kernels}
-
-
-def result_of_spoiled(name, spoiled, folder):
-    """The first problem of a lesson in which a text was replaced; None where the checks find
-    none.
-    """
-    text = (triton_lessons.SCENARIOS / f"{name}.py").read_text()
-    path = Path(folder) / f"{name}_{spoiled.replace(' ', '_')}.py"
-    path.write_text(text.replace(*SPOILED[name][spoiled]))
-    with watched():
-        problem = next(problems(triton_lessons.load(path), name, {}), None)
-    return {"lesson": name, "spoiled": spoiled, "problem": problem}
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--spoiled", action="store_true")
-    parser.add_argument("lessons", nargs="*", default=list(lesson_checks.CHECKS))
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        for name in options.lessons:
-            if not options.spoiled:
-                print(json.dumps(result_of(name)), flush=True)
-                continue
-            for spoiled in SPOILED[name]:
-                print(json.dumps(result_of_spoiled(name, spoiled, folder)), flush=True)
+    return {"lesson": name, "problems": wrong, **kernels}
 
 
 if __name__ == "__main__":
-    main()
+    for lesson in sys.argv[1:] or SIZES:
+        print(json.dumps(result_of(lesson)), flush=True)

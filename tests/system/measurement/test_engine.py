@@ -110,7 +110,6 @@ def test_a_ladder_compares_with_the_baseline_and_the_rung_below(ladder):
     }
     assert comparisons.pop(("wrong", "a")) == comparisons.pop(("wrong", "c")) == Verdict.WRONG
     assert set(comparisons) == {("b", "a"), ("c", "a"), ("c", "b"), ("low", "a"), ("low", "c")}
-    assert measured_speedup(ladder, "c", "b") > 1
     assert measured_speedup(ladder, "c", "a") > 1
     assert "vs b" in ladder.stderr
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -82,24 +81,6 @@ def test_while_it_prints_a_signal_ends_it_as_that_signal(lab):
     assert b"Traceback" not in stderr
     assert not file.with_suffix(".json").exists()  # neither half of it nor an empty one
     os.close(read_end), os.close(write_end)
-    assert lab.none_left()
-
-
-@pytest.mark.slow
-def test_a_storm_of_signals_stops_a_run_like_one_of_them(lab):
-    process, file = headless(lab, "MEASURE")
-    wait_for(lambda: is_at(file, "MEASURE"), within=30)
-    for _ in range(100):
-        for which in (*ENDING, signal.SIGWINCH, signal.SIGCONT):
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, which)
-        if outcome_of(file):
-            break
-    _, stderr = process.communicate(timeout=30)
-    # what comes after the run ends the program
-    assert process.returncode in (130, *(-which for which in ENDING))
-    assert b"Traceback" not in stderr
-    assert outcome_of(file) == "cancelled"
     assert lab.none_left()
 
 

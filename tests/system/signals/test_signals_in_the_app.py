@@ -8,12 +8,11 @@ import signal
 import struct
 import termios
 import time
-from contextlib import suppress
 
 import pytest
 from conftest import wait_for
 from program import SCENARIO
-from signal_programs import ENDING, PROGRAM, RUN, app, outcome_of, restored
+from signal_programs import PROGRAM, RUN, app, outcome_of, restored
 
 
 @pytest.mark.slow
@@ -45,40 +44,6 @@ def test_a_terminal_that_goes_away_ends_the_app_and_its_run(lab, on_hang_up):
     )
     terminal.hang_up()
     assert terminal.end() == 130
-    assert outcome_of(file) == "cancelled"
-    assert lab.none_left()
-
-
-@pytest.mark.slow
-def test_a_killed_app_leaves_no_worker(lab):
-    terminal, _ = app(lab, "MEASURE")
-    os.kill(terminal.pid, signal.SIGKILL)
-    assert terminal.end() == -signal.SIGKILL
-    assert lab.none_left()
-
-
-@pytest.mark.slow
-def test_a_storm_of_signals_ends_the_app_like_one_of_them(lab):
-    terminal, file = app(lab, "MEASURE")
-    for _ in range(4):
-        for which in (*ENDING, signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT):
-            with suppress(ProcessLookupError):
-                os.kill(terminal.pid, which)
-        terminal.read(0.01)
-    # what comes after the screen ends the program
-    assert terminal.end() in (130, *(-which for which in ENDING))
-    assert restored(terminal)
-    assert b"Traceback" not in terminal.output
-    assert outcome_of(file) == "cancelled"
-    assert lab.none_left()
-
-
-@pytest.mark.slow
-def test_a_run_that_is_stopped_by_q_and_by_a_signal_has_its_end(lab):
-    terminal, file = app(lab, "MEASURE")
-    terminal.press(b"qqq")
-    os.kill(terminal.pid, signal.SIGTERM)
-    assert terminal.end() in (0, 130, -signal.SIGTERM)
     assert outcome_of(file) == "cancelled"
     assert lab.none_left()
 
