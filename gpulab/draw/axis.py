@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, exp, floor, log, log10
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from gpulab.core.units import seconds
-from gpulab.draw.figure import Scale, decades
+
+if TYPE_CHECKING:
+    from gpulab.draw.figure import Scale
 
 _ROUND = (1.0, 2.0, 5.0, 10.0)
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -21,6 +23,7 @@ _NEARLY = 0.1
 """Cells that an end may lie outside."""
 _COST_OF_STEP = 0.8
 """Empty decades that are as bad as a decade more from one tick to the next."""
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 _FAR = 99.0
 """Decades: no axis reaches so far."""
 
@@ -150,6 +153,22 @@ def evened(scale: Scale, cells: int, least: int) -> Scale:
 
 def _is_step(factor: float, decades: int) -> bool:
     return round(log10(factor)) % decades == 0
+
+
+def decade(value: float) -> str:
+    """A power of ten, such as 0.01, 10, 1k, 100G."""
+    power = floor(log10(value) + 0.5)
+    if power < 0:
+        return f"{10.0**power:g}"
+    if power >= len(_PREFIXES) * 3:
+        return f"1e{power}"
+    return f"{10 ** (power % 3)}{_PREFIXES[power // 3]}"
+
+
+def decades(low: float, high: float) -> list[float]:
+    """The powers of ten between two values."""
+    first, last = floor(log10(low) + 0.999), floor(log10(high) + 0.001)
+    return [10.0**power for power in range(first, last + 1)]
 
 
 def tick_seconds(value: float) -> str:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from string import ascii_uppercase, digits
 
 from rich.cells import cell_len
+from rich.text import Text
 
 from gpulab.core.payloads import COPY, DATA, SYNC, UNMARKED, USEFUL
-from gpulab.draw.blocks import Text
 
 CELLS = 30
 _LETTERS_BESIDE = 2

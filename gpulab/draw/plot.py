@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import floor
+from typing import TYPE_CHECKING
+
+from rich.text import Text
 
 from gpulab.draw.axis import Axis, axis_of, evened
 from gpulab.draw.bars import bar
-from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import Canvas, fit, wide
-from gpulab.draw.figure import Figure, Line, Mark, Scale
+
+if TYPE_CHECKING:
+    from gpulab.draw.figure import Figure, Line, Mark, Scale
 
 _NO_DOTS = 0x2800
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))

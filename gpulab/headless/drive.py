@@ -39,15 +39,13 @@ def progress_of(terminal: Terminal, before: Sequence[Text] = ()) -> Iterator[Cal
         return
     from rich.live import Live as Display
 
-    from gpulab.show.terminal import drawn
-
     lines = list(before)
     live = Display(console=terminal.err, auto_refresh=False, transient=True)
     with _cursor_while_stopped(live), live:
 
         def show(run: Run) -> None:
             panels = _panels(run, terminal, len(lines))
-            live.update(drawn(Group(*lines, panels)), refresh=True)
+            live.update(Group(*lines, panels), refresh=True)
 
         yield show
 

@@ -439,7 +439,7 @@ def on_screen(shown: Shown) -> Block:
     panels = _processes(replace(shown, width=right)) if shown.width >= _TWO_COLUMNS else []
     if not panels:
         return result(shown)
-    blocks = result(replace(shown, width=left)).blocks
+    blocks = result(replace(shown, width=left)).renderables
     start, end = _beside_panels(blocks, left, height(Group(*panels), right))
     columns = rows_table()
     columns.add_column(width=left)

@@ -12,7 +12,7 @@ from gpulab.catalog.view import replay_hint
 from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.text import cut, one_line
 from gpulab.core.units import plural
-from gpulab.draw.blocks import Text
+from gpulab.draw.blocks import Text, lines_of
 from gpulab.draw.canvas import wide
 from gpulab.options import Options
 from gpulab.report.sentences import sentence
@@ -173,7 +173,7 @@ def in_the_middle(text: Text, size: tuple[int, int]) -> Text:
     """Return a text of one style in the middle of an empty pane."""
     width, height = size
     lines: list[str] = []
-    for line in text.lines():
+    for line in lines_of(text):
         lines += wrap(line.plain, min(width, _WIDEST_NOTE)) or [""]
     above = max(0, height - len(lines)) // 2
     centred = [" " * ((width - wide(line)) // 2) + line for line in lines]

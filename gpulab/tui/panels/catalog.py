@@ -30,7 +30,6 @@ from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import fit, wide
 from gpulab.features import present
 from gpulab.report.sentences import sentence
-from gpulab.show.terminal import of_text
 from gpulab.tui import status
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.reading import keep_read, lessons_read
@@ -241,7 +240,7 @@ class ScenarioList(OptionList):
 
     def _redraw(self, name: str) -> None:
         if self._found is None or name in self._found:
-            self.replace_option_prompt(name, of_text(self._prompt(self._rows[name])))
+            self.replace_option_prompt(name, self._prompt(self._rows[name]))
 
     @property
     def _shown_rows(self) -> list[ScenarioRow]:
@@ -260,7 +259,7 @@ class ScenarioList(OptionList):
         options = []
         for topic, members in self._groups(rows):
             options.append(Option(topic, disabled=True))
-            options += [Option(of_text(self._prompt(row)), id=row.name) for row in members]
+            options += [Option(self._prompt(row), id=row.name) for row in members]
         return options
 
     def _prompt(self, row: ScenarioRow) -> Text:

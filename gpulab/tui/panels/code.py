@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 
 from gpulab.catalog.kernels import kernels_of, shipped_kernels
-from gpulab.draw.blocks import Block, Text
+from gpulab.draw.blocks import FAILED_HERE, Block, Text
 from gpulab.features import needed, present
 from gpulab.report.report import RunReport
 from gpulab.session.run import Run
-from gpulab.show.terminal import FAILED_HERE
 from gpulab.tui.panels.tabs import Selection
 
 

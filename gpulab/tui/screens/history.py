@@ -39,7 +39,6 @@ from gpulab.session.run import Run
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Store
 from gpulab.show.parts import Shown, Target, on_screen
-from gpulab.show.terminal import of_text
 from gpulab.tui import status
 from gpulab.tui.bindings import HELP
 from gpulab.tui.copying import copy_drawn
@@ -86,7 +85,7 @@ class HistoryList(DataTable[Any]):
             scenario = self._scenarios.get((run.path, run.scenario))
             params = differing(run, scenario) if scenario else ""
             row = (Text(run.scenario), *cells(run, now, params))
-            self.add_row(self._sign(run), *map(of_text, row))
+            self.add_row(self._sign(run), *row)
         self.move_cursor(row=next((at for at, run in enumerate(runs) if run is chosen), 0))
 
     @property
