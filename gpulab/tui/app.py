@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 _HZ, _HZ_OVER_SSH = 4, 2
 _LONGER = 4
 _ENOUGH_COLOURS = 256
+_CLASS = "gpulab --class NAME --share FOLDER opens your screen to those who watch the folder"
 
 
 def _start(entry: Entry, settings: Options) -> Source | Finding:
@@ -208,8 +209,7 @@ class LabApp(App[int]):
                 yield SystemCommand(f"go to {name}", "its lesson", partial(self._lab.go_to, name))
         for name, title in TITLES.items():
             yield SystemCommand(f"theme: {title}", "from now on", partial(self._take_theme, name))
-        say = partial(self._lab.say, status.CLASS)
-        yield SystemCommand("class: how to start one", status.CLASS, say)
+        yield SystemCommand("class: how to start one", _CLASS, partial(self._lab.say, _CLASS))
 
     async def run_action(
         self,
@@ -220,7 +220,7 @@ class LabApp(App[int]):
         """Every key, click and command comes here."""
         name = action if isinstance(action, str) else action[1]
         if self._lab.read_only and name.rpartition(".")[2] in RUNNING:
-            self._lab.say(self._lab.read_only, "yellow")
+            self._lab.refuse(self._lab.read_only)
             return True
         return await super().run_action(action, default_namespace, namespaces)
 
@@ -258,7 +258,7 @@ class LabApp(App[int]):
         """Return whether it is there; says where it is not."""
         if present(feature) is not None:
             return True
-        self._lab.say(taken_out(feature), "yellow")
+        self._lab.refuse(taken_out(feature))
         return False
 
     def action_history(self) -> None:
@@ -278,7 +278,10 @@ class LabApp(App[int]):
             return
         run = self._lab.runs.of(entry.name)
         if run is None or not with_operations(run.report):
-            return self._lab.say(status.no_operations(entry.name), "yellow")
+            return self._lab.refuse(
+                f"no operations of {entry.name} so far: "
+                "the profile records them, at the end of a run"
+            )
         self.push_screen(OperationsScreen(run.report))
 
     def action_help(self) -> None:
@@ -319,7 +322,7 @@ class LabApp(App[int]):
             return
         run = lab.runs.of(entry.name)
         if run is None:
-            return lab.say(f"{entry.name} has no result to copy: r runs it", "yellow")
+            return lab.refuse(f"{entry.name} has no result to copy: r runs it")
         from gpulab.tui.copying import copy
         from gpulab.tui.panels.result import answer_of
 
@@ -333,7 +336,7 @@ class LabApp(App[int]):
         name = self._lab.chosen.name if self._lab.chosen else ""
         run = self._lab.runs.of(name)
         if run is None:
-            return self._lab.say(f"{name} has no result here: r runs it, v replays it", "yellow")
+            return self._lab.refuse(f"{name} has no result here: r runs it, v replays it")
         from gpulab.tui.copying import write_page
 
         self._lab.say(write_page(run.report, beside=not self._lab.read_only))
@@ -343,14 +346,14 @@ class LabApp(App[int]):
         which, where there are both.
         """
         lab, entry = self._lab, self._lab.chosen
-        if entry is None or not self._has("replay"):
+        if entry is None or not self._has("replay") or lab.is_busy():
             return
-        if lab.runs.running is not None:
-            return lab.say(status.another_runs(lab.runs.running), "yellow")
         name = entry.name
         paths = [path for path in (lab.run_file(name), recording(name)) if path is not None]
         if not paths:
-            return lab.say(status.nothing_to_replay(name), "yellow")
+            return lab.refuse(
+                f"{name} has no run here, and no recording of it ships: gpulab --replay lists them"
+            )
 
         def play(place: int | None) -> None:
             if place is not None:
@@ -363,7 +366,8 @@ class LabApp(App[int]):
             return play(0)
         from gpulab.tui.derived import ChooseScreen
 
-        lines = [(Text(words), True) for words in status.replays(entry.row)]
+        runs = "the last run on this machine", f"the recording made on {entry.row.recording}"
+        lines = [(Text(words), True) for words in runs]
         self.push_screen(ChooseScreen(f"{name} · replay", lines, enter="replays"), play)
 
     async def show_replay(
@@ -384,27 +388,26 @@ class LabApp(App[int]):
     def action_course(self) -> None:
         """List the scenarios in the order of the course, or by topic again."""
         by_course = self._lab.query_one(ScenarioList).regroup()
-        self._lab.say(status.BY_COURSE if by_course else status.BY_TOPIC)
+        order = "in the order of the course: each lesson has its questions below its text"
+        self._lab.say(order if by_course else "by topic")
 
     def action_predict(self) -> None:
         """Ask how many times as fast it will be, then run it; where it cannot run here, play the
         recording that ships.
         """
         lab, entry = self._lab, self._lab.chosen
-        if entry is None or not self._has("predictions"):
+        if entry is None or not self._has("predictions") or lab.is_busy():
             return
-        if lab.runs.running is not None:
-            return lab.say(status.another_runs(lab.runs.running), "yellow")
         from gpulab.tui.screens.predict import PredictScreen
 
         if entry.saved:
-            return lab.say(lab.read_only, "yellow")
+            return lab.refuse(lab.read_only)
         skipped = entry.skipped(lab.runs.settings(entry.name).device)
         runs = not (lab.read_only or entry.row.missing)
         runs = runs and len(entry.row.variants) - len(skipped) >= 2
         recorded = None if runs else recording(entry.name)
         if not entry.can_be_guessed or not (runs or recorded):
-            return lab.say(status.nothing_to_predict(entry.name), "yellow")
+            return lab.refuse(f"{entry.name} has no speedup to guess here")
 
         def go_on(prediction: Prediction | None) -> None:
             if prediction is None:
@@ -458,9 +461,10 @@ class LabApp(App[int]):
                     runs.choose(entry.name, longer)
                     self._lab.run()
 
-            self.push_screen(Ask(status.longer(entry.name, longer.time_s)), start)
+            for_long = f" for {longer.time_s:g} s" if longer.time_s else ""
+            self.push_screen(Ask(f"Run {entry.name} again{for_long}?"), start)
         elif entry is not None:
-            self._lab.say(status.nothing_to_repeat(entry.name), "yellow")
+            self._lab.refuse(f"{entry.name} has no result to measure for longer: r runs it")
 
     def action_sweep(self) -> None:
         """Run the scenario under the cursor at every value of its own sweep; ask where it has none,
@@ -474,11 +478,13 @@ class LabApp(App[int]):
                 if agreed:
                     self._lab.run(sweep="")
 
-            self.push_screen(Ask(status.sweep_of(entry.name, parameter, values)), run)
+            listed = ", ".join(map(str, values))
+            question = f"Run {entry.name} {len(values)} times, at {parameter}={listed}?"
+            self.push_screen(Ask(question), run)
         elif entry is not None and entry.row.params:
             self.action_options(at_sweep=True)
         elif entry is not None:
-            self._lab.say(status.NOTHING_TO_SWEEP, "yellow")
+            self._lab.refuse("it has no parameters, so there is nothing to sweep")
 
     def action_redraw(self) -> None:
         """Draw all of it again: another program may have written over it."""
@@ -498,7 +504,7 @@ class LabApp(App[int]):
         self._keymap_of_user, problem = read_keymap()
         self.set_keymap(self._keymap_of_user)
         if problem := problem or self.notice or self._no_theme:
-            self._lab.say(problem, "yellow")
+            self._lab.refuse(problem)
         loop = asyncio.get_running_loop()
 
         def wake() -> None:

@@ -165,7 +165,7 @@ class WatchApp(LabApp):
         self._tell_screens()
         if before and not self._shown:
             self._ended, self._went_to = f"{before.name}: the class has ended", None
-            self._lab.say(f"{self._ended}; this screen stays, q quits", "yellow")
+            self._lab.refuse(f"{self._ended}; this screen stays, q quits")
 
     def _tell_screens(self) -> None:
         """Tell every screen of the lab whether a class is followed."""
@@ -257,7 +257,7 @@ class WatchApp(LabApp):
     def action_follow(self) -> None:
         """Follow the teacher from now on, or leave and look around."""
         if self._shown is None:
-            self._lab.say("no teacher shares this folder with a class: gpulab --class", "yellow")
+            self._lab.refuse("no teacher shares this folder with a class: gpulab --class")
             return
         self._follows, self._went_to = not self._follows, None
         if self._follows:

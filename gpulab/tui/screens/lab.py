@@ -19,6 +19,7 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList
 
 from gpulab.catalog.catalog import Entry, ScenarioRow
+from gpulab.core.units import plural
 from gpulab.draw.blocks import Text
 from gpulab.features import modules, taken_out
 from gpulab.options import Options
@@ -211,10 +212,9 @@ class LabScreen(Screen[int]):
         name = self._list.chosen
         if name is None:
             return
-        saved = self._catalog.entries[name].saved
-        if self.runs.running is not None and not saved:
-            self.say(status.another_runs(self.runs.running), "yellow")
-        elif problem := self._start(name, sweep):
+        if not self._catalog.entries[name].saved and self.is_busy():
+            return
+        if problem := self._start(name, sweep):
             self.say(status.cannot_run(problem, self._catalog.entries[name].row), "bold red")
         else:
             self._line.say()
@@ -228,12 +228,14 @@ class LabScreen(Screen[int]):
 
     def action_run_picked(self) -> None:
         """Run what was picked in the list, one after the other."""
-        if self.runs.running is not None:
-            self.say(status.another_runs(self.runs.running), "yellow")
-        elif not self._list.picked:
-            self.say(status.NOTHING_PICKED, "yellow")
+        if self.is_busy():
+            return
+        if not self._list.picked:
+            self.refuse("m marks scenarios in the list, R then runs them one after the other")
         else:
-            self.app.push_screen(Ask(status.all_of(self._list.picked)), self._run_marked)
+            names = self._list.picked
+            question = f"Run {plural(len(names), 'scenario')}: {', '.join(names)}?"
+            self.app.push_screen(Ask(question), self._run_marked)
 
     def _run_marked(self, agreed: bool | None) -> None:
         if agreed:
@@ -296,6 +298,16 @@ class LabScreen(Screen[int]):
         self._line.say(text, style)
         self.refresh_rows()
 
+    def refuse(self, text: str) -> None:
+        """Say why a key does nothing now."""
+        self.say(text, "yellow")
+
+    def is_busy(self) -> bool:
+        """Return whether a run goes on beside which none can start; say so."""
+        if self.runs.running is not None:
+            self.refuse(status.another_runs(self.runs.running))
+        return self.runs.running is not None
+
     def list_again(self, entries: Sequence[Entry]) -> None:
         """List these in place of those that are listed; the cursor stays on its own."""
         self._catalog.list_again(entries)
@@ -303,7 +315,7 @@ class LabScreen(Screen[int]):
 
     def looks_at(self, entry: Entry) -> None:
         """Say that its step is looked at, which takes seconds."""
-        self.say(status.looking(entry.name))
+        self.say(f"{entry.name}: analyzing a step ...")
 
     def read_again(self, entry: Entry) -> None:
         """Its file may be another by now."""
@@ -313,12 +325,12 @@ class LabScreen(Screen[int]):
     def action_stop(self) -> None:
         """Stop what runs, when asked twice."""
         if self.runs.running is None or self.runs.stopping:
-            return self.say(status.NOTHING_RUNS, "yellow")
+            return self.refuse("nothing runs: r runs the lesson under the cursor")
         if self._again.press("s"):
             self.runs.stop()
             self.say("")
         else:
-            self.say(f"s again stops {self.runs.running}; what was measured stays", "yellow")
+            self.refuse(f"s again stops {self.runs.running}; what was measured stays")
 
     def action_back(self) -> None:
         """Go back to the list; what runs goes on."""
@@ -360,16 +372,14 @@ class LabScreen(Screen[int]):
     def _derive(self, entry: Entry, key: str) -> None:
         """Ask what to try or to delay, and start the run that the lab derives from a step."""
         if self.read_only:
-            self.say(self.read_only, "yellow")
-        elif self.runs.running is not None:
-            self.say(status.another_runs(self.runs.running), "yellow")
-        else:
+            self.refuse(self.read_only)
+        elif not self.is_busy():
             self.run_worker(self._start_derived(entry, key), exclusive=True, group="derived")
 
     async def _start_derived(self, entry: Entry, key: str) -> None:
         starts = {key: start for each in modules("deriving") for key, start in each.STARTS.items()}
         if key not in starts:
-            return self.say(taken_out(f"key {key}"), "yellow")
+            return self.refuse(taken_out(f"key {key}"))
         start = await starts[key](self, entry)
         if isinstance(start, str):
             return self.say(start, "bold red")
@@ -464,7 +474,7 @@ class LabScreen(Screen[int]):
         """Quit; while a run goes on, when asked twice."""
         asks = self.runs.running is not None and not (self.runs.stopping or self.read_only)
         if asks and not self._again.press("q"):
-            return self.say(f"q again stops {self.runs.running} and quits", "yellow")
+            return self.refuse(f"q again stops {self.runs.running} and quits")
         return self.quit()
 
     def _leave(self) -> None:
@@ -595,6 +605,6 @@ class LabScreen(Screen[int]):
         self._reading.discard(past.run_file)
         if isinstance(run, str):
             self._catalog.earlier.pop(name, None)
-            return self.say(run, "yellow")
+            return self.refuse(run)
         self.runs.reopen(name, run)
         self.refresh_rows()

@@ -15,6 +15,8 @@ from textual.binding import BindingType
 from textual.widget import Widget
 from textual.widgets import Footer, Input
 
+from gpulab.core.limits import NAME_LENGTH
+from gpulab.core.text import cut, one_line
 from gpulab.draw.blocks import Text
 from gpulab.features.predictions.report import Prediction
 from gpulab.features.predictions.view import guesses_line
@@ -24,7 +26,7 @@ from gpulab.session.classroom import Replayed
 from gpulab.session.playback import Playback
 from gpulab.session.run import Run
 from gpulab.session.saved import entry_of
-from gpulab.tui import bindings, status
+from gpulab.tui import bindings
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import TextPane
 from gpulab.tui.panels.status_line import StatusLine
@@ -111,7 +113,7 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
     def action_next(self) -> None:
         """Leave the replay for the lesson after the one that it was opened from."""
         if len(self.app.screen_stack) == 1:
-            return self.say(status.NO_COURSE, "yellow")
+            return self.refuse("a replay alone has no next lesson: gpulab lists them")
         self.app.pop_screen()
         if isinstance(lab := self.app.screen, LabScreen):
             lab.action_next()
@@ -174,7 +176,8 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         at_s = time_of(event.value, self._playback.duration_s)
         self._leave_bar()
         if at_s is None:
-            return self.say(status.no_time(event.value), "yellow")
+            given = cut(one_line(event.value), NAME_LENGTH)
+            return self.refuse(f"{given}: write a time such as 90, 1:30 or 45%")
         return self._moved(again=self._playback.seek(at_s))
 
     def _leave_bar(self) -> None:
