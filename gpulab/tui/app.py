@@ -38,7 +38,6 @@ from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap, shown_
 from gpulab.tui.commands import LabCommands, commands_of_keys
 from gpulab.tui.driver import (
     AsciiFilter,
-    FewColours,
     FilterChain,
     InReverse,
     LabDriver,
@@ -49,8 +48,6 @@ from gpulab.tui.panels.catalog import WIDE, ScenarioList
 from gpulab.tui.runs import Starter
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.themes import (
-    FEW_COLOURS,
-    IS_LIGHT,
     MONO,
     NAMES,
     PALETTES,
@@ -128,8 +125,8 @@ class LabApp(App[int]):
         # Colours before the theme: NO_COLOR would turn the defaults into black on black.
         super().__init__(driver_class=self.DRIVER, ansi_color=True)
         self.interrupts = Interrupts()
-        self._few_colours = 0 < colour_count() < _ENOUGH_COLOURS
-        for theme in FEW_COLOURS if self._few_colours else THEMES:
+        self._own_colours = not self.no_color and not 0 < colour_count() < _ENOUGH_COLOURS
+        for theme in THEMES:
             self.register_theme(theme)
         # Rich's own is on black, on white screens too
         self.console.push_theme(Theme({"markdown.code": "bold cyan"}))
@@ -187,10 +184,7 @@ class LabApp(App[int]):
 
     def _own_filter(self, theme: str) -> LineFilter:
         """The last look at every line, in a theme."""
-        filters: list[LineFilter] = []
-        if self._few_colours:
-            filters.append(FewColours(IS_LIGHT.get(theme)))
-        filters.append(PlainFilter())
+        filters: list[LineFilter] = [PlainFilter()]
         if self._ascii_only:
             filters.append(AsciiFilter())
         if theme == MONO or self.no_color:
@@ -240,8 +234,8 @@ class LabApp(App[int]):
         self._lab.say(f"theme: {name} ({key}: {self._next_theme} next)")
 
     def _choose_theme(self, name: str) -> None:
-        """Without colours, as NO_COLOR asks, only those of the terminal can be."""
-        chosen = name if not self.no_color or name == MONO else TERMINAL
+        """Without colours, as NO_COLOR asks, or with few, only those of the terminal can be."""
+        chosen = name if self._own_colours or name == MONO else TERMINAL
         if (palette := PALETTES.get(chosen)) is not None:
             self.ansi_theme_dark = self.ansi_theme_light = palette.ansi
         self.theme = chosen

@@ -152,10 +152,6 @@ def _theme(name: str) -> Theme:
 
 
 THEMES = tuple(map(_theme, NAMES))
-FEW_COLOURS = tuple(replace(_theme(MONO), name=name) for name in NAMES)
-"""For terminals with less than 256: colours of their own choice for these would be rounded."""
-IS_LIGHT = {DARK: False, LIGHT: True, CONTRAST: False}
-"""Of the themes that have a background."""
 
 
 def usual_theme() -> str:
