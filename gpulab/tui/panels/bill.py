@@ -14,7 +14,7 @@ from gpulab.tui.status import before_a_run, in_the_middle
 def content(selection: Selection) -> Block:
     run = selection.run
     if run is None:
-        return in_the_middle(before_a_run(selection.row, selection.age), selection.layout.size)
+        return in_the_middle(before_a_run(selection.row, selection.age), selection.size)
     report = run.report
     steps = part("bill.step_view:steps", report.variants)
     bill = steps or part("bill.view:bill", report)

@@ -25,8 +25,8 @@ def content(selection: Selection) -> Block:
         chosen=chosen,
         earlier=selection.earlier,
         hides_claim=waits,
-        answers=selection.layout.answers,
-        expected=selection.layout.expected,
+        answers=selection.answers,
+        expected=selection.expected,
     )
 
 

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 def content(selection: Selection) -> Block:
-    run, layout = selection.run, selection.layout
+    run = selection.run
     if run is None:
-        return in_the_middle(before_a_run(selection.row, selection.age), selection.layout.size)
-    width, height = layout.size
+        return in_the_middle(before_a_run(selection.row, selection.age), selection.size)
+    width, height = selection.size
     sweep = selection.sweep
-    if run.ended and not layout.zoomed and sweep is not None and sweep.reports:
+    if run.ended and not selection.zoomed and sweep is not None and sweep.reports:
         drawn: Block = needed("sweeps.view").sweep_view(sweep.sweep, sweep.reports)
         return drawn
     prediction = selection.prediction
     middle = prediction.middle if prediction else None
     live = live_run(run.report, run.state, middle)
     panels = present("live.screen")
-    if panels is not None and (layout.zoomed or not run.ended):
+    if panels is not None and (selection.zoomed or not run.ended):
         drawn = panels.live_view(
-            live, width=width, height=height, chosen=layout.panel, zoomed=layout.zoomed
+            live, width=width, height=height, chosen=selection.panel, zoomed=selection.zoomed
         )
         return drawn
     shown = Shown(

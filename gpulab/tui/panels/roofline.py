@@ -18,15 +18,15 @@ from gpulab.tui.status import before_a_run, in_the_middle, no_roofline
 def content(selection: Selection) -> Block:
     run = selection.run
     if run is None:
-        return in_the_middle(before_a_run(selection.row, selection.age), selection.layout.size)
+        return in_the_middle(before_a_run(selection.row, selection.age), selection.size)
     roofline = roofline_of(run.report)
     if roofline is None:
         return Group(no_roofline(), causes(run.report.variants))
-    width, height = selection.layout.size
+    width, height = selection.size
     operations = _operations(run.report, width, height)
     if operations and not roofline.points:
         return Group(*operations, causes(run.report.variants))
-    drawn = roofline_view(roofline, width=width, height=height, family=selection.layout.family)
+    drawn = roofline_view(roofline, width=width, height=height, family=selection.family)
     hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""
     below = reasons(roofline.points), causes(run.report.variants)
     return Group(drawn, Text(hint, "dim"), *below, *operations)

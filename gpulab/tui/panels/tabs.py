@@ -24,9 +24,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TabLayout:
-    """The layout of a tab."""
+class Selection:
+    """The scenario under the cursor with the text of its file and its last run, and how they are
+    drawn.
+    """
 
+    row: ScenarioRow
+    source: str
+    run: Run | None
     size: tuple[int, int]
     """Columns and rows."""
     panel: str | None = None
@@ -39,18 +44,6 @@ class TabLayout:
     """Of the questions of a lesson."""
     expected: bool = True
     """What its table expects of each variant."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The scenario under the cursor with the text of its file and its last run, and how they are
-    drawn.
-    """
-
-    row: ScenarioRow
-    source: str
-    run: Run | None
-    layout: TabLayout
     prediction: Prediction | None = None
     sweep: SweepRuns | None = None
     """The one that the run is a part of."""
