@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gpulab.headless.drive import drive
+from gpulab.headless.export import export
 from gpulab.headless.output import check_run_file, open_terminal, write_json
-from gpulab.headless.plot import plot
 from gpulab.headless.printed import show_calibration, show_failures
 from gpulab.options import Options
 from gpulab.report.build import CALIBRATION
@@ -13,6 +15,7 @@ from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.requests import calibration_request
 from gpulab.session.run_files import default_path
+from gpulab.show.display import as_file
 
 
 def calibrate(options: Options) -> int:
@@ -30,6 +33,6 @@ def calibrate(options: Options) -> int:
     if options.json:
         write_json(calibration_report(report), options.json)
     if options.plot:
-        plot([([report], options.plot)], terminal)
+        export([(partial(as_file, [report]), options.plot)], terminal)
     assert report.exit_code is not None  # the run has ended
     return report.exit_code

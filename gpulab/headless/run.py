@@ -26,7 +26,6 @@ from gpulab.features.goodput.view import share
 from gpulab.headless.drive import drive
 from gpulab.headless.export import export
 from gpulab.headless.output import Terminal, open_terminal, say_sharing, write_json
-from gpulab.headless.plot import plot
 from gpulab.headless.printed import show_failures, show_markdown, show_raw, show_report
 from gpulab.headless.run_plan import PlannedRun, plan_runs
 from gpulab.options import Options, UsageError
@@ -37,7 +36,7 @@ from gpulab.report.sentences import sentence, sentence_with_place
 from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
-from gpulab.show.forms import rendered
+from gpulab.show.display import as_file
 from gpulab.show.view import outcome_words
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.verdicts import in_table
@@ -297,17 +296,13 @@ class _Command:
             write_json(command, options.json)
         if options.junit:
             self._write_junit(options.junit, command)
-        pictures: list[tuple[Sequence[RunReport], Path]] = []
-        pages: list[tuple[Callable[[str], str], Path]] = []
+        files: list[tuple[Callable[[str], str | bytes], Path]] = []
         for planned_run, report in zip(self._planned, reports, strict=False):
-            if planned_run.picture and report.run_file:
-                pictures.append(([report], planned_run.picture))
-            if planned_run.page and report.run_file:
-                pages.append((partial(rendered, report), planned_run.page))
+            if report.run_file:
+                files += [(partial(as_file, [report]), target) for target in planned_run.outputs]
         if options.plot:
-            pictures += curves(swept, options.plot)
-        export(pages, terminal)
-        plot(pictures, terminal)
+            files += [(partial(as_file, each), path) for each, path in curves(swept, options.plot)]
+        export(files, terminal)
         return command.exit_code
 
     def _write_junit(self, target: Path, command: CommandReport) -> None:

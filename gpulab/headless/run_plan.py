@@ -34,8 +34,8 @@ class PlannedRun:
     launch: Launch
     request: RunRequest | RunReport
     path: Path
-    picture: Path | None
-    page: Path | None
+    outputs: Sequence[Path]
+    """What is written of it besides: a page, a picture."""
     label: str
     repetition: int = 0
 
@@ -58,21 +58,19 @@ def plan_runs(names: Sequence[str], options: Options, gate: RunGate | None) -> l
     labels = [launch.label for launch in launches]
     if options.trace and len(set(labels)) < len(labels):
         raise UsageError("--trace: two of the runs have the same name; run them one by one")
-    pictures = _files_of(labels, "plot", options.plot)
     pages = _files_of(labels, "export", options.export)
+    pictures = _files_of(labels, "plot", options.plot)
     planned = []
     for repetition in range(options.repeat or 1):
-        files = zip(launches, requests, pictures, pages, strict=True)
-        for launch, request, picture, page in files:
+        for launch, request, *files in zip(launches, requests, pages, pictures, strict=True):
             label = _numbered(launch.label, repetition, options.repeat)
             if isinstance(request, RunRequest):
                 if repetition and options.profile != "on":
                     request = _times_only(request)
                 if repetition or len(launches) > 1:
                     request = _with_own_trace(request, label)
-            if repetition:
-                picture = page = None
-            planned.append(PlannedRun(launch, request, Path(), picture, page, label, repetition))
+            outputs = [] if repetition else [file for file in files if file is not None]
+            planned.append(PlannedRun(launch, request, Path(), outputs, label, repetition))
     paths = _paths([planned_run.label for planned_run in planned], options)
     Path.cwd()  # which fails where that folder was deleted: torch would say that it is broken
     for target in (options.json_file, options.trace):

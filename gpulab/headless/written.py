@@ -9,7 +9,7 @@ from pathlib import Path
 from gpulab.core.files import PICTURES, check_writable, is_appended_to, read_regular
 from gpulab.core.run_file import is_run_file
 from gpulab.options import Options, UsageError, flag_of
-from gpulab.show.forms import MARKS
+from gpulab.show.display import MARKS
 
 _EMPTY = (b"", b"[]", b"{}")
 _PICTURE_MARKS = (b"Software\0gpulab", b"/Creator (gpulab)", b"<title>gpulab</title>")

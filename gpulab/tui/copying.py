@@ -16,7 +16,7 @@ from gpulab.core.units import plural
 from gpulab.draw.blocks import Block
 from gpulab.report.report import RunReport
 from gpulab.session.run_files import at_home
-from gpulab.show.forms import MARKS, rendered
+from gpulab.show.display import MARKS, rendered
 from gpulab.show.parts import Shown, Target, result
 from gpulab.show.short_result import short_result
 
