@@ -39,8 +39,6 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-_MOST_TABS = 64
-"""Each is a process of 70 MB."""
 _FORBIDDEN = "open the whole address that gpulab --serve printed: it ends in ?token=..."
 
 
@@ -134,11 +132,6 @@ def _server(command: str, token: str) -> Any:
 
     tabs: set[asyncio.Task[Any]] = set()
 
-    def refuse_too_many() -> None:
-        if len(tabs) >= _MOST_TABS:
-            text = f"{_MOST_TABS} tabs are open, the most of this server: close one and reload"
-            raise web.HTTPServiceUnavailable(text=text)
-
     class Guarded(Server):  # type: ignore[misc, unused-ignore]
         async def on_startup(self, app: web.Application) -> None:
             """Everything has been said."""
@@ -148,12 +141,7 @@ def _server(command: str, token: str) -> Any:
             for tab in tabs:
                 tab.cancel()
 
-        async def handle_index(self, request: web.Request) -> web.StreamResponse:
-            refuse_too_many()  # a browser shows nothing of what refuses a WebSocket
-            return await super().handle_index(request)
-
         async def handle_websocket(self, request: web.Request) -> web.StreamResponse:
-            refuse_too_many()
             tab = asyncio.current_task()
             assert tab is not None
             tabs.add(tab)

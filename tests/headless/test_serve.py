@@ -15,9 +15,7 @@ pytest.importorskip("textual_serve")
 
 from aiohttp.test_utils import TestClient, TestServer  # noqa: E402
 
-from gpulab.headless import serve  # noqa: E402
 from gpulab.headless.serve import _server  # noqa: E402
-from gpulab.tui.served import bounded  # noqa: E402
 
 
 def test_only_the_address_with_its_token_shows_anything_and_no_other_host_is_asked():
@@ -44,31 +42,6 @@ def test_only_the_address_with_its_token_shows_anything_and_no_other_host_is_ask
             assert (await browser.get("/static/js/textual.js", headers=own)).status == 200
 
     asyncio.run(look())
-
-
-def test_there_are_as_many_tabs_as_the_machine_bears(monkeypatch):
-    monkeypatch.setattr(serve, "_MOST_TABS", 1)
-
-    async def look():
-        app = await _server("exec sleep 60", "secret")._make_app()
-        async with TestClient(TestServer(app)) as browser:
-            await browser.get("/?token=secret")
-            async with browser.ws_connect("/ws"):
-                for place in ("/", "/ws"):
-                    refused = await browser.get(place)
-                    assert refused.status == 503
-                    assert (await refused.text()).startswith("1 tabs are open")
-            assert (await browser.get("/")).status == 200
-
-    asyncio.run(look())
-
-
-@pytest.mark.parametrize(
-    ("asked", "drawn"),
-    [((120, 40), (120, 40)), ((10**9, 10**9), (500, 200)), ((-1, 0), (1, 1))],
-)
-def test_a_tab_is_drawn_as_large_as_screens_are(asked, drawn):
-    assert bounded(*asked) == drawn
 
 
 @contextmanager

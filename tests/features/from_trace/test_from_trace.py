@@ -309,17 +309,6 @@ HOSTILE = {
         lambda: trace_of(**{**MM, "Input Dims": [[int("9" * 4000), 4], [4, 2]]}),
         "its shapes were not recorded",
     ),
-    "a list of many tensors": (
-        lambda: trace_of(
-            "aten::cat",
-            **{
-                "Input Dims": [[[10**18] * 9] * 10_000, []],
-                "Input Strides": [[[1] * 9] * 10_000, []],
-                "Input type": ["TensorList", ""],
-            },
-        ),
-        "its operations make no scenario: larger than",
-    ),
 }
 
 
