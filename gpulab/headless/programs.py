@@ -30,6 +30,7 @@ from gpulab.proc.fork import die_with_parent
 from gpulab.proc.orphans import Orphans
 from gpulab.proc.spawn import Captured, HangsError, capture
 from gpulab.session.drive import Interrupts, StoppedError
+from gpulab.session.interleaved import SideError
 
 _NAME = "program"
 _USAGE = "write gpulab --compare -- python a.py -- python b.py"
@@ -79,8 +80,8 @@ def _measured(
         terminal.note("each once, untimed; then in turn", "dim")
         findings = pair.first_runs()
         measure_pairs(pair.measure, pair.pairs, options, terminal, most_slower)
-    except _FailedError as error:
-        reason = side_failed(side=shlex.join(error.command), message=str(error))
+    except SideError as error:
+        reason = side_failed(side=error.side, message=str(error))
         report = pair.report([])
         return _ended(report, ExitCode.FAILED, reason)
     except StoppedError:
@@ -92,14 +93,6 @@ def _ended(
     report: ComparisonReport, code: ExitCode, reason: Finding | None = None
 ) -> ComparisonReport:
     return replace(report, outcome=conclusion_of(code), exit_code=code, reason=reason)
-
-
-class _FailedError(Exception):
-    """A program did not end with exit code 0: it is not known what its time is of."""
-
-    def __init__(self, command: Sequence[str], message: str) -> None:
-        super().__init__(message)
-        self.command = command
 
 
 class _Pair:
@@ -161,7 +154,7 @@ class _Pair:
         return ComparisonReport(before=before, after=after, comparisons=[comparison])
 
     def _run(self, command: Sequence[str]) -> tuple[float, Captured]:
-        """Seconds from start to end, and what it printed. StoppedError, _FailedError."""
+        """Seconds from start to end, and what it printed. StoppedError, SideError."""
         started = perf_counter()
         try:
             ended = capture(
@@ -175,7 +168,7 @@ class _Pair:
             raise UsageError(f"{command[0]}: {error.strerror}") from None
         except HangsError:
             said = f"no end within {self._timeout_s:.0f} s (--timeout)"
-            raise _FailedError(command, said) from None
+            raise SideError(shlex.join(command), said) from None
         passed_s = perf_counter() - started
         if self._stopped:
             raise StoppedError
@@ -185,7 +178,7 @@ class _Pair:
             how = f"exit code {ended.code}"
             if ended.code < 0:
                 how = f"killed by signal {-ended.code} ({signal.strsignal(-ended.code)})"
-            raise _FailedError(command, how + said)
+            raise SideError(shlex.join(command), how + said)
         return passed_s, ended
 
     def _begun(self, kill: Callable[[], None]) -> None:

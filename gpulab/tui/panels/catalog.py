@@ -32,7 +32,7 @@ from gpulab.features import present
 from gpulab.report.sentences import sentence
 from gpulab.tui import status
 from gpulab.tui.panels.field import InputLine
-from gpulab.tui.reading import keep_read, lessons_read
+from gpulab.tui.reading import READ, keep, lessons
 
 if TYPE_CHECKING:
     from gpulab.features.predictions.report import Answered
@@ -453,7 +453,7 @@ class CatalogColumn(Vertical):
         if name not in self.scenarios.read and not self.entries[name].saved:
             self.scenarios.mark_read([name])
             if getattr(self.app, "keeps_files", True):
-                keep_read(name)
+                keep(READ, name)
 
     async def search(self, say: Callable[[str], None]) -> None:
         """Type into the search, which is made when it is first asked for, and says what it
@@ -483,7 +483,7 @@ class CatalogColumn(Vertical):
         predictions = present("predictions.report")
         guessed = predictions.newest_answers() if predictions else {}
         earlier_runs = previous_runs(entries, guessed)
-        self.app.call_from_thread(self._show_history, earlier_runs, lessons_read(), [*guessed])
+        self.app.call_from_thread(self._show_history, earlier_runs, lessons(READ), [*guessed])
 
     def _show_history(
         self, earlier_runs: Mapping[str, PreviousRuns], read: Iterable[str], guessed: Iterable[str]

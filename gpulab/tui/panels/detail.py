@@ -11,7 +11,7 @@ from textual.widgets import TabbedContent, TabPane, Tabs
 from gpulab.features import needed, present
 from gpulab.tui.panels.pane import Pane
 from gpulab.tui.panels.tabs import TABS, Selection
-from gpulab.tui.reading import keep_guessed, lessons_guessed
+from gpulab.tui.reading import GUESSED, keep, lessons
 from gpulab.tui.runs import Runs, words_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Detail(TabbedContent):
         self.zoomed = self.frozen = False
         self.answered: set[str] = set()
         """Lessons whose questions are answered."""
-        self._guessed = lessons_guessed()
+        self._guessed = lessons(GUESSED)
         self._seeks = ""
         """Words that are to be in sight once they are drawn."""
 
@@ -86,7 +86,7 @@ class Detail(TabbedContent):
         if name not in self._guessed:
             self._guessed.add(name)
             if keeps:
-                keep_guessed(name)
+                keep(GUESSED, name)
 
     def choose_panel(self, by: int) -> None:
         """Choose another panel of the run."""
