@@ -17,12 +17,11 @@ from gpulab.commit import version
 from gpulab.core.failures import worker_not_run
 from gpulab.core.jobs import Required, RunRequest
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
-from gpulab.core.units import duration, interval, seconds, times
-from gpulab.draw.blocks import Block, Group, Text, columns_table
-from gpulab.draw.styles import QUICK, STYLES, with_star
+from gpulab.core.units import duration, interval, seconds
+from gpulab.draw.blocks import Block, Group, Text
+from gpulab.draw.styles import QUICK
 from gpulab.features import part, present
 from gpulab.features.goodput.job import with_from_start
-from gpulab.features.goodput.view import share
 from gpulab.headless.drive import drive
 from gpulab.headless.export import export
 from gpulab.headless.output import Terminal, open_terminal, say_sharing, write_json
@@ -37,9 +36,6 @@ from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
 from gpulab.show.display import as_file
-from gpulab.show.view import outcome_words
-from gpulab.stats.comparison import Comparison
-from gpulab.stats.verdicts import in_table
 
 if TYPE_CHECKING:
     from gpulab.features.sweeps.runs import SweepRuns
@@ -125,49 +121,6 @@ def ending(reports: Sequence[RunReport]) -> Block:
     if any(report.quick for report in reports):
         parts.append(Text(QUICK, "dim"))
     return Group(*parts)
-
-
-def summary(reports: Sequence[RunReport]) -> Block:
-    """Return a table of several runs: a row for each comparison with the baseline, by run."""
-    table = columns_table()
-    table.add_column("", overflow="fold", min_width=8)
-    for head in ("speedup", "99 % interval"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("verdict")
-    table.add_column("computing", no_wrap=True)
-    for report in reports:
-        compared = list(report.first_comparisons) if report.has_speedups else []
-        failed = report.exit_code != ExitCode.MEASURED
-        came_to = _outcome(report) if failed or not compared else ""
-        table.add_row(Text(report.scenario, "bold"), "", "", came_to)
-        for comparison in compared:
-            word = with_star(in_table(comparison), quick=report.quick)
-            table.add_row(
-                f"  {comparison.variant}",
-                times(comparison.speedup),
-                interval(comparison.speedup),
-                Text(word, STYLES[comparison.verdict]),
-                _computing(report, comparison),
-            )
-    quick = any(report.quick for report in reports)
-    return Group(table, Text(QUICK, "dim")) if quick else table
-
-
-def _computing(report: RunReport, comparison: Comparison) -> str:
-    """The share in which it computes, before and after."""
-    both = [report.variant(name).goodput for name in (comparison.against, comparison.variant)]
-    shares = [share(summary) for summary in both if summary is not None]
-    return " → ".join(shares) if len(shares) == len(both) else ""
-
-
-def _outcome(report: RunReport) -> Text:
-    measured = report.exit_code == ExitCode.MEASURED
-    text = outcome_words(report)
-    if report.reason:
-        text += f": {sentence_with_place(report.reason)}"
-    elif measured and not report.smoke:
-        text += ": nothing is compared; --run it alone to see what it shows"
-    return Text(text, "dim" if measured else "bold red")
 
 
 def run(names: Sequence[str], options: Options) -> int:
@@ -289,7 +242,12 @@ class _Command:
         elif self._library:
             terminal.show(ending(reports))
         elif len(reports) > 1:
-            terminal.results.print(summary(reports))
+            names = max(len(report.scenario) for report in reports)
+            lines = [
+                run_line(report, number, len(reports), name_width=names)
+                for number, report in enumerate(reports, 1)
+            ]
+            terminal.show(Group(*lines, ending(reports)))
         if self._several and len(reports) > 1:
             terminal.say(f"run files: {self._planned[0].path.parent}")
         if options.json:

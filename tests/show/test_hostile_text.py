@@ -108,7 +108,6 @@ def of_report(report):
     )
     yield "one_line", progress.one_line(report)
     yield "run_line", summary.run_line(report, 1, 2)
-    yield "summary", summary.summary([report, report])
     yield "sweep_view", sweep.sweep_view(sweep_of(parameter, [report]), [report])
     yield "repeats_view", over_runs.repeats_view(repeat_reports([report, report]))
     yield "ceilings", ceilings.ceilings(report)
