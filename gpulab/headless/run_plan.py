@@ -60,26 +60,25 @@ def plan_runs(names: Sequence[str], options: Options, gate: RunGate | None) -> l
         raise UsageError("--trace: two of the runs have the same name; run them one by one")
     pages = _files_of(labels, "export", options.export)
     pictures = _files_of(labels, "plot", options.plot)
+    repetitions = range(options.repeat or 1)
+    numbered = [_numbered(each, at, options.repeat) for at in repetitions for each in labels]
+    paths = _paths(numbered, options)
+    Path.cwd()  # which fails where that folder was deleted: torch would say that it is broken
+    for target in (options.json_file, options.trace):
+        if target in paths:
+            raise UsageError(f"{target} is a run file, which is never overwritten")
     planned = []
-    for repetition in range(options.repeat or 1):
+    for repetition in repetitions:
         for launch, request, *files in zip(launches, requests, pages, pictures, strict=True):
-            label = _numbered(launch.label, repetition, options.repeat)
+            label, path = numbered[len(planned)], paths[len(planned)]
             if isinstance(request, RunRequest):
                 if repetition and options.profile != "on":
                     request = _times_only(request)
                 if repetition or len(launches) > 1:
                     request = _with_own_trace(request, label)
             outputs = [] if repetition else [file for file in files if file is not None]
-            planned.append(PlannedRun(launch, request, Path(), outputs, label, repetition))
-    paths = _paths([planned_run.label for planned_run in planned], options)
-    Path.cwd()  # which fails where that folder was deleted: torch would say that it is broken
-    for target in (options.json_file, options.trace):
-        if target in paths:
-            raise UsageError(f"{target} is a run file, which is never overwritten")
-    return [
-        replace_fields(planned_run, path=path)
-        for planned_run, path in zip(planned, paths, strict=True)
-    ]
+            planned.append(PlannedRun(launch, request, path, outputs, label, repetition))
+    return planned
 
 
 def _with_gate(launch: Launch, options: Options, gate: RunGate | None) -> Options:
