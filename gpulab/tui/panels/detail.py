@@ -10,7 +10,7 @@ from textual.widgets import TabbedContent, TabPane, Tabs
 
 from gpulab.features import needed, present
 from gpulab.tui.panels.pane import Pane
-from gpulab.tui.panels.tabs import TABS, Selection
+from gpulab.tui.panels.tabs import TABS, Selection, changing
 from gpulab.tui.reading import GUESSED, keep, lessons
 from gpulab.tui.runs import Runs, words_of
 
@@ -162,7 +162,7 @@ class Detail(TabbedContent):
         if not pane.room or name not in TABS:
             return  # out of sight, or a tab that was just opened: it has its place a frame later
         tab, selection = TABS[name], self._selection(entry, pane, earlier)
-        drawn = name, selection, tab.changing(selection.run)
+        drawn = name, selection, changing(selection.run)
         before = self._drawn.get(place)
         if drawn == before:
             return

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from gpulab.draw.blocks import Block, Text
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
-from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run, in_the_middle
 
@@ -16,11 +13,6 @@ def content(selection: Selection) -> Block:
     if selection.run is None:
         return in_the_middle(before_a_run(selection.row, selection.age), selection.size)
     return log(selection.run.report)
-
-
-def changing(run: Run) -> Hashable:
-    """A thousand lines are not laid out again for nothing: that would take a quarter of a core."""
-    return run.source.path, run.ended, run.state.log.count, len(run.state.failures)
 
 
 _LIVE_LINES, _LIVE_WIDTH = 200, 200

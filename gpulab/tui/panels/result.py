@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from gpulab.core.events import Planned, StageStarted
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import needed, present
 from gpulab.report.live import live_run
@@ -54,14 +52,6 @@ def answer_of(run: Run, prediction: Prediction | None) -> list[Block]:
         return []
     answer: list[Block] = needed("predictions.view").outcome(run.report, prediction)
     return answer
-
-
-def changing(run: Run) -> Hashable:
-    """Once a second, twice before it measures, and at a new stage, until it has ended."""
-    progress = run.state.last(StageStarted)
-    if run.ended or run.state.last(Planned) is not None:
-        return run.source.path, run.ended or (id(progress), int(run.source.now()))
-    return run.source.path, id(progress), len(run.state.variants), int(2 * run.source.now())
 
 
 def next_panel(name: str | None, by: int) -> str | None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from gpulab.draw.blocks import Block, Group, Text
-from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.roofline.figure import families, first_family
 from gpulab.features.roofline.report import roofline_of, roofline_of_operations
 from gpulab.features.roofline.view import causes, reasons, roofline_view
@@ -43,11 +40,6 @@ def _operations(report: RunReport, width: int, height: int) -> list[Block]:
         drawn = roofline_view(roofline, width=width, height=height - 1)
         parts += [head, drawn, Text(), reasons(roofline.points)]
     return parts
-
-
-def changing(run: Run) -> Hashable:
-    """At most once a second."""
-    return run.source.path, run.ended, int(run.state.t), id(run.state.last(CeilingsMeasured))
 
 
 def has_families(run: Run) -> bool:

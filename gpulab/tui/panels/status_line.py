@@ -9,6 +9,7 @@ from gpulab.draw.blocks import Text
 from gpulab.features import present
 from gpulab.tui import status
 from gpulab.tui.panels.pane import TextPane
+from gpulab.tui.panels.tabs import changing
 from gpulab.tui.runs import Runs, words_of
 
 if TYPE_CHECKING:
@@ -54,8 +55,6 @@ class StatusLine(TextPane):
             return self._idle(self.size.width)
         if self._runs.stopping:
             return status.line(f"{self._runs.running}: stopping")
-        from gpulab.tui.panels.result import changing
-
         # The report of a run is most of what a tick costs: it is made when the panels need it too.
         progress_of = changing(run), in_sight
         if progress_of != self._progress_of:

@@ -1,7 +1,6 @@
 """The tabs of a scenario, in their order.
 
-A new tab is a line here, and its file: `content(selection)` draws it, `changing(run)` is what must
-have changed for it to be laid out again.
+A new tab is a line here, and its file: `content(selection)` draws it.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from gpulab.core.events import Planned, StageStarted
 from gpulab.features import present
 
 if TYPE_CHECKING:
@@ -86,12 +86,18 @@ class Tab:
         find = getattr(import_module(self.module), "first_in_sight", None)
         return find(selection) if find else ""
 
-    def changing(self, run: Run | None) -> Hashable:
-        """Return what must change for the tab to be laid out again."""
-        if run is None:
-            return None
-        changing: Hashable = import_module(self.module).changing(run)
-        return changing
+
+def changing(run: Run | None) -> Hashable:
+    """Return what must change for a tab to be laid out again: at most once a second, twice before
+    it measures, and at a new stage, until the run has ended.
+    """
+    if run is None:
+        return None
+    if run.ended:
+        return run.source.path
+    stage = run.state.last(StageStarted)
+    looks = int(run.source.now() * (1 if run.state.last(Planned) else 2))
+    return run.source.path, id(stage), looks, len(run.state.variants)
 
 
 _ALL = {
