@@ -1,4 +1,4 @@
-"""Bars of a share, of levels, and of parts: where the time of a step goes, in cells in proportion,
+"""Bars of a share, of a level, and of parts: where the time of a step goes, in cells in proportion,
 each part in its colour, or in its letter where there are no colours.
 """
 
@@ -118,12 +118,6 @@ def gauge(share: float, cells: int) -> str:
     """The same with the rest of its cells."""
     filled = bar(share, cells)
     return filled + "░" * (cells - len(filled))
-
-
-def levels(values: Sequence[float], top: float) -> str:
-    """A cell a value, as high as it is on a scale from 0 to `top`."""
-    last = len(_LEVELS) - 1
-    return "".join(_LEVELS[min(last, max(0, int(value / top * len(_LEVELS))))] for value in values)
 
 
 def tall_levels(value: float, top: float, rows: int) -> list[str]:

@@ -97,8 +97,7 @@ class Figure:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from gpulab.draw.plot import plot  # which a listing does without
 
-        rows = _ROWS_OF_PLOT if self.y else 1 + len(self.bars)
-        yield plot(self, min(options.max_width, _WIDEST_PLOT), rows)
+        yield plot(self, min(options.max_width, _WIDEST_PLOT), _ROWS_OF_PLOT)
 
 
 def scale_around(

@@ -1,4 +1,4 @@
-"""A figure in the cells of a terminal: lines in Braille, points as letters, bars in eighths."""
+"""A figure in the cells of a terminal: lines in Braille, points as letters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from gpulab.draw.axis import Axis, axis_of, evened
-from gpulab.draw.bars import bar
 from gpulab.draw.canvas import Canvas, fit, wide
 
 if TYPE_CHECKING:
@@ -36,10 +35,8 @@ def plot(figure: Figure, width: int, height: int) -> Text:
     """The figure in so many columns and rows, of which the first is its title."""
     canvas = Canvas(width, height)
     canvas.put(0, 0, fit(figure.title, width), "bold")
-    if figure.y is None:
-        _draw_bars(canvas, figure, width, height)
-    else:
-        _Plot(canvas, figure, figure.y, width, height).draw()
+    assert figure.y is not None  # bars are drawn on pages and in pictures
+    _Plot(canvas, figure, figure.y, width, height).draw()
     return canvas.text()
 
 
@@ -236,14 +233,3 @@ def _ticks_across(axis: Axis, scale: Scale) -> Iterator[tuple[int, int, str]]:
         return
     for start, text in axis.ticks(scale.label):
         yield start + wide(text) // 2, start, text
-
-
-def _draw_bars(canvas: Canvas, figure: Figure, width: int, height: int) -> None:
-    """A row a bar: its name, the bar, and its words."""
-    names = max((wide(each.name) for each in figure.bars), default=0)
-    words = max((wide(each.words) for each in figure.bars), default=0)
-    cells = max(10, width - names - words - 2)
-    for row, each in enumerate(figure.bars[: height - 1], 1):
-        canvas.put(row, 0, each.name)
-        canvas.put(row, names + 1, bar(each.value / figure.x.high, cells), each.style)
-        canvas.put(row, names + cells + 2, each.words)
