@@ -38,7 +38,6 @@ class LogAxis:
 
     @cached_property
     def per_decade(self) -> float:
-        """Cells."""
         return (self.cells - 1) / (log10(self.high) - log10(self.low))
 
     def position(self, value: float) -> float:
@@ -166,7 +165,6 @@ def decade(value: float) -> str:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """The powers of ten between two values."""
     first, last = floor(log10(low) + 0.999), floor(log10(high) + 0.001)
     return [10.0**power for power in range(first, last + 1)]
 

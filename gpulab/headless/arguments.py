@@ -108,7 +108,6 @@ def _refuse(name: str, value: object, hint: str) -> NoReturn:
 
 
 def _parameters(value: object) -> dict[str, str]:
-    """As texts, as flags give them."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):

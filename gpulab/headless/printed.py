@@ -69,7 +69,6 @@ def _tables_of_operations(report: RunReport, options: Options) -> list[Block] | 
 
 
 def show_raw(report: RunReport, terminal: Terminal) -> None:
-    """Print the distribution of the raw times."""
     with _usage_errors(terminal):
         terminal.show(raw_table(report))
         terminal.results.print(RAW_NOTE, style="dim", soft_wrap=not terminal.results.is_terminal)

@@ -75,7 +75,6 @@ def found(places: Sequence[str], count: int) -> str:
 
 
 def another_runs(name: str) -> str:
-    """Say that a second run cannot start."""
     return f"{name} is running: s s stops it"
 
 

@@ -43,7 +43,6 @@ class Palette:
 
     @property
     def names(self) -> list[str]:
-        """Return the sixteen colours."""
         return self.sixteen.split()
 
     @property

@@ -208,7 +208,6 @@ class WatchApp(LabApp):
             self._card = None
 
     def _follow(self) -> None:
-        """Go where the teacher has gone since."""
         place = self._shown.place if self._shown else None
         if place is None or place.tab not in TABS or place == self._went_to:
             return
@@ -235,7 +234,6 @@ class WatchApp(LabApp):
         return None
 
     def _follow_replay(self, place: Place, replayed: Replayed) -> None:
-        """Play the recording that the teacher plays, which ships here too."""
         path = recording(place.lesson)
         if path is None:
             return
@@ -255,7 +253,6 @@ class WatchApp(LabApp):
         replay.go_where(replayed, place.tab, place.panel or None, zoomed=place.zoomed)
 
     def action_follow(self) -> None:
-        """Follow the teacher from now on, or leave and look around."""
         if self._shown is None:
             self._lab.refuse("no teacher shares this folder with a class: gpulab --class")
             return

@@ -83,7 +83,8 @@ class ScenarioList(OptionList):
         self._width = columns - _FRAME
         if columns >= WIDE:
             self._width = self.width_beside(columns) - _FRAME
-        self._marked: list[str] = []
+        self.picked: list[str] = []
+        """Those that were marked for R, in the order in which they were."""
         self.read: set[str] = set()
         """Lessons that were opened."""
         self.guessed: set[str] = set()
@@ -118,11 +119,6 @@ class ScenarioList(OptionList):
     def chosen(self) -> str | None:
         """The name of the scenario under the cursor."""
         return self.highlighted_option.id if self.highlighted_option else None
-
-    @property
-    def picked(self) -> list[str]:
-        """The names of those that were marked, in the order in which they were."""
-        return list(self._marked)
 
     @property
     def measured(self) -> int:
@@ -181,17 +177,17 @@ class ScenarioList(OptionList):
         """Mark the one under the cursor, or take its mark away; and go on to the next."""
         name = self.chosen
         if name is not None:
-            if name in self._marked:
-                self._marked.remove(name)
+            if name in self.picked:
+                self.picked.remove(name)
             else:
-                self._marked.append(name)
+                self.picked.append(name)
             self._redraw(name)
             self.action_cursor_down()
 
     def leave(self, name: str) -> None:
         """It is not marked any more."""
-        if name in self._marked:
-            self._marked.remove(name)
+        if name in self.picked:
+            self.picked.remove(name)
             self._redraw(name)
 
     def show_only(self, found: Mapping[str, str] | None) -> None:
@@ -280,7 +276,7 @@ class ScenarioList(OptionList):
 
     def _sign(self, row: ScenarioRow) -> str:
         """Return how far somebody is with it."""
-        if row.name in self._marked:
+        if row.name in self.picked:
             return _MARKED
         if row.name in self._outcomes and _is_result(self._outcomes[row.name][0]):
             return _MEASURED

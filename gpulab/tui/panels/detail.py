@@ -57,12 +57,10 @@ class Detail(TabbedContent):
 
     @property
     def tab(self) -> str:
-        """The name of the one in sight."""
         return self.active or next(iter(TABS))
 
     @property
     def pane(self) -> Pane:
-        """The one in sight."""
         return self.query_one(f"#{self.tab}-pane", Pane)
 
     def about(self, *, under_way: bool) -> str:
@@ -89,13 +87,11 @@ class Detail(TabbedContent):
                 keep(GUESSED, name)
 
     def choose_panel(self, by: int) -> None:
-        """Choose another panel of the run."""
         from gpulab.tui.panels.result import next_panel
 
         self._panel = next_panel(self._panel, by)
 
     def choose_family(self, run: Run) -> None:
-        """Draw the roofline of another type of numbers."""
         from gpulab.tui.panels.roofline import next_family
 
         self._family = next_family(run, self._family)

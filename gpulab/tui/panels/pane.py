@@ -72,7 +72,6 @@ class Pane(ScrollView, can_focus=True):
             self.scroll_end(animate=False)
 
     def to_top(self) -> None:
-        """Show its first row."""
         self.scroll_home(animate=False)
 
     def scroll_to_text(self, words: str) -> None:

@@ -77,7 +77,6 @@ class Tab:
     """It stays at its end as lines come in."""
 
     def content(self, selection: Selection) -> Block:
-        """Return the block that the tab shows."""
         content: Block = import_module(self.module).content(selection)
         return content
 

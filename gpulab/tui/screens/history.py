@@ -90,7 +90,6 @@ class HistoryList(DataTable[Any]):
 
     @property
     def chosen(self) -> PastRun | None:
-        """The run under the cursor."""
         return self._runs[self.cursor_row] if self._runs else None
 
     @property
@@ -328,8 +327,6 @@ class ResultPage(Page):
 
 
 class ComparePage(Page):
-    """Two runs beside each other."""
-
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("plus", "all_lines", "all lines", tooltip="all lines that differ, or the first"),
         Binding("y", "copy", "copy", tooltip="copy the comparison, and keep it as a file"),
@@ -352,7 +349,6 @@ class ComparePage(Page):
         return drawn
 
     def action_all_lines(self) -> None:
-        """All lines of the files that differ, or the first ones again."""
         self._all_lines = not self._all_lines
         self._draw()
 

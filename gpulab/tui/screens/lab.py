@@ -186,7 +186,6 @@ class LabScreen(Screen[int]):
                 self._detail.pane.focus()
 
     def action_next(self) -> None:
-        """Show the lesson that comes next in the course."""
         names = self._list.order
         if (name := self._list.chosen) in names[:-1]:
             self._catalog.leave_search()
@@ -194,7 +193,6 @@ class LabScreen(Screen[int]):
             self.action_show("lesson")
 
     def action_answers(self) -> None:
-        """Answer the questions of the lesson, or only ask them."""
         if self._detail is not None and (name := self._list.chosen) is not None:
             self.action_show(self._detail.answer(name))
 
@@ -204,7 +202,6 @@ class LabScreen(Screen[int]):
             self._detail.show_expected(name, keeps=getattr(self.app, "keeps_files", True))
 
     def action_run(self) -> None:
-        """Run the scenario under the cursor."""
         self.run()
 
     def run(self, *, sweep: str | None = None) -> None:
@@ -227,7 +224,6 @@ class LabScreen(Screen[int]):
                 self._detail.pane.scroll_home(animate=False)
 
     def action_run_picked(self) -> None:
-        """Run what was picked in the list, one after the other."""
         if self.is_busy():
             return
         if not self._list.picked:
@@ -239,7 +235,7 @@ class LabScreen(Screen[int]):
 
     def _run_marked(self, agreed: bool | None) -> None:
         if agreed:
-            self.runs.waiting = self._list.picked
+            self.runs.waiting = [*self._list.picked]
             self._run_next()
 
     def _run_next(self) -> None:
@@ -255,13 +251,11 @@ class LabScreen(Screen[int]):
         return action != "search" or not isinstance(self.focused, Input)
 
     async def action_search(self) -> None:
-        """Look for a scenario by what one types."""
         self.action_back()
         await self._catalog.search(self.say)
 
     @property
     def chosen(self) -> Entry | None:
-        """The scenario under the cursor."""
         return self._catalog.entries.get(self._list.chosen or "")
 
     @property
@@ -273,7 +267,6 @@ class LabScreen(Screen[int]):
 
     @property
     def names(self) -> list[str]:
-        """Return the names of all scenarios."""
         return list(self._catalog.entries)
 
     @property
@@ -289,7 +282,6 @@ class LabScreen(Screen[int]):
         return Path(earlier.shown.run_file) if earlier else None
 
     def go_to(self, name: str) -> None:
-        """Put the cursor on a scenario, and show it."""
         self._list.go_to(name)
         self.action_open()
 
@@ -323,7 +315,6 @@ class LabScreen(Screen[int]):
         self.refresh_rows()
 
     def action_stop(self) -> None:
-        """Stop what runs, when asked twice."""
         if self.runs.running is None or self.runs.stopping:
             return self.refuse("nothing runs: r runs the lesson under the cursor")
         if self._again.press("s"):
@@ -359,7 +350,6 @@ class LabScreen(Screen[int]):
         self.call_after_refresh(self._resized)
 
     def action_next_family(self) -> None:
-        """Draw the roofline of another type of numbers."""
         if (run := self.runs.of(self._list.chosen)) and self._detail is not None:
             self._detail.choose_family(run)
             self.refresh_rows()
@@ -393,7 +383,6 @@ class LabScreen(Screen[int]):
         return self.action_show("result")
 
     def action_zoom(self) -> None:
-        """Let the chosen panel of a run fill the screen, or give the others their places back."""
         if detail := self._shows_run:
             detail.zoomed = not detail.zoomed
             self.set_class(detail.zoomed, "-zoomed")
@@ -435,7 +424,6 @@ class LabScreen(Screen[int]):
             self._list.action_cursor_up()
 
     def action_mark(self) -> None:
-        """Mark the scenario under the cursor, for R."""
         self._list.pick()
 
     def action_freeze(self) -> None:

@@ -48,7 +48,6 @@ class ReplayLine(StatusLine):
         self._playback, self._origin, self._follows = playback, origin, follows
 
     def update_line(self, *, frozen: bool, in_sight: bool) -> None:
-        """Show a message, or the line."""
         if self._message:
             return super().update_line(frozen=frozen, in_sight=in_sight)
         playback = self._playback
@@ -133,16 +132,13 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         """It is no run of this machine's history."""
 
     def action_freeze(self) -> None:
-        """Pause, or go on."""
         self._moved(again=self._playback.toggle())
 
     def action_speed(self, by: int) -> None:
-        """Play faster, or slower."""
         self._playback.change_speed(by)
         self._moved(again=False)
 
     def action_go_by(self, seconds: int) -> None:
-        """Go so many seconds on, or back."""
         self._moved(again=self._playback.seek(self._playback.position_s + seconds))
 
     def action_go_to(self, share: float) -> None:
@@ -150,11 +146,9 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         self._moved(again=self._playback.seek(self._playback.duration_s * share))
 
     def action_go_to_stage(self, by: int) -> None:
-        """Go to the next stage, or the one before."""
         self._moved(again=self._playback.seek_stage(by))
 
     def action_step(self) -> None:
-        """Pause, and take the next events."""
         self._playback.step()
         self._moved(again=False)
 
@@ -166,7 +160,6 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         )
 
     def action_ask_time(self) -> None:
-        """Ask for the time to go to."""
         self._before = self.focused
         self._type(True)
         self.set_focus(self._bar)
