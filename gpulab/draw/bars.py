@@ -14,7 +14,6 @@ from rich.text import Text
 from gpulab.core.payloads import COPY, DATA, SYNC, UNMARKED, USEFUL
 
 CELLS = 30
-_LETTERS_BESIDE = 2
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = "▁▂▃▄▅▆▇█"
 CATEGORIES: Mapping[str, tuple[str, str]] = {
@@ -154,7 +153,7 @@ def _words_inside(part: StepPart, cells: int, computing: str) -> str:
     """Its name and share, or its share alone, where letters are left on both sides."""
     share = computing if part.words == USEFUL and computing else f"{part.share:.0%}"
     for words in (f" {WORDS.get(part.words, part.words)} {share} ", f" {share} "):
-        if cell_len(words) + _LETTERS_BESIDE <= cells:
+        if cell_len(words) + 2 <= cells:
             return words
     return ""
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 FAILED_HERE = "  ◀ "
 """Between a line of code and the message of what failed there."""
 _NUMBER = 4
-_WIDEST_RULE = 160
 
 
 class Table(rich_table.Table):
@@ -111,7 +110,7 @@ class Heading:
         left = f"── {self.words} "
         right = f" {self.aside} ──" if self.aside else "──"
         text = Text(left, "bold", no_wrap=True, overflow="ellipsis")
-        room = min(options.max_width, _WIDEST_RULE) - cell_len(left) - cell_len(right)
+        room = min(options.max_width, 160) - cell_len(left) - cell_len(right)
         text.append("─" * max(2, room), "not bold dim")
         yield text.append(right, f"not bold {self.style or 'dim'}")
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _LETTERS = ascii_uppercase + ascii_lowercase
 STYLES = ("cyan", "green", "magenta", "yellow", "blue", "red")
-_WIDEST_PLOT, _ROWS_OF_PLOT = 160, 24
 
 
 def letter_of(place: int) -> str:
@@ -97,7 +96,7 @@ class Figure:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from gpulab.draw.plot import plot  # which a listing does without
 
-        yield plot(self, min(options.max_width, _WIDEST_PLOT), _ROWS_OF_PLOT)
+        yield plot(self, min(options.max_width, 160), 24)
 
 
 def scale_around(

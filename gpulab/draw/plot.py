@@ -14,14 +14,12 @@ from gpulab.draw.canvas import Canvas, fit, wide
 if TYPE_CHECKING:
     from gpulab.draw.figure import Figure, Line, Mark, Scale
 
-_NO_DOTS = 0x2800
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Braille: the bit of each dot, by row and column."""
 _AXIS_ROWS = 2
 """Rows below a plot: the axis, and its labels."""
 _LEAST_ROWS = 2
 """From one tick to the next."""
-_LONGEST_NAME = 18
 _SEVERAL = "+"
 """The mark of points that share a cell."""
 _BESIDE = (1, -1, 2, -2)
@@ -61,7 +59,7 @@ class _Plot:
         for line in self._figure.lines:
             self._draw_line(line)
         for (row, column), (dots, style) in self._dots.items():
-            self._put(row, column, chr(_NO_DOTS + dots), style)
+            self._put(row, column, chr(0x2800 + dots), style)
         places = self._places_of_marks()
         for (row, column), marks in places.items():
             letter = marks[0].letter if len(marks) == 1 else _SEVERAL
@@ -161,7 +159,7 @@ class _Plot:
     def _name_marks(self, cell: Cell, marks: Sequence[Mark]) -> None:
         """By the name of one, or the letters of several."""
         several = _SEVERAL.join(mark.letter for mark in marks)
-        text = several if len(marks) > 1 else fit(marks[0].name, _LONGEST_NAME)
+        text = several if len(marks) > 1 else fit(marks[0].name, 18)
         row, column = cell
         width = wide(text)
         around = (

@@ -19,7 +19,6 @@ from gpulab.session.run import Run
 from gpulab.session.run_files import kept_elsewhere
 from gpulab.session.session import Session
 
-_FEWEST_ROWS, _MOST_ROWS = 4, 30
 _BRIEF = (Stage.START, Stage.TEARDOWN)
 
 
@@ -45,7 +44,7 @@ def progress_of(terminal: Terminal, before: Sequence[Text] = ()) -> Iterator[Cal
 def _panels(run: Run, terminal: Terminal, lines_above: int) -> Block:
     """The panels of a run, in what the terminal has below some lines and above its last."""
     width, height = terminal.err.size
-    height = max(_FEWEST_ROWS, min(_MOST_ROWS, height - lines_above - 1))
+    height = max(4, min(30, height - lines_above - 1))
     live = live_run(run.report, run.state)
     return part("live.progress:progress_view", live, width=width, height=height) or ""
 

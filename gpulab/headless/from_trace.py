@@ -27,7 +27,6 @@ from gpulab.headless.new import write_scenario
 from gpulab.headless.output import open_terminal
 from gpulab.options import Options, UsageError
 
-_MOST = 10
 _LENGTH_BYTES = 4
 """At the end of a gzip archive: how long it is unpacked."""
 
@@ -43,7 +42,7 @@ def from_trace(files: Sequence[str], options: Options) -> int:
     recorded = _recorded(trace)
     try:
         title = one_line(trace.name).replace('"', "'").replace("\\", "/")
-        text, written, named = operation_file(title, recorded, options.top or _MOST)
+        text, written, named = operation_file(title, recorded, options.top or 10)
     except NoneIsolableError as error:
         raise UsageError(
             f"--from-trace {trace}: none of its heaviest operations can be called alone: {error}"

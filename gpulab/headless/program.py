@@ -39,7 +39,6 @@ _SIGNALS = (
     signal.SIGUSR1,
     signal.SIGUSR2,
 )
-_GRACE_S, _FIRST_S = 4.0, 10.0
 _APART_S = 0.05
 """In which all processes of a job have a signal that is sent to one after another."""
 
@@ -119,7 +118,7 @@ class _Refresh:
 
     def __init__(self, every_s: float, terminal: Terminal) -> None:
         self._every_s, self._terminal = every_s, terminal
-        self._next = monotonic() + min(_FIRST_S, every_s)
+        self._next = monotonic() + min(10.0, every_s)
 
     def tell(self, run: Run) -> None:
         if monotonic() < self._next:
@@ -154,7 +153,7 @@ def _signals_for(session: ProgramSession) -> Iterator[None]:
         yield
     finally:
         came.put(None)
-        forwarding.join(_GRACE_S)
+        forwarding.join(4.0)
         sys.stderr.flush()
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -35,8 +35,6 @@ from gpulab.session.interleaved import SideError
 _NAME = "program"
 _USAGE = "write gpulab --compare -- python a.py -- python b.py"
 _SEPARATOR = "--"
-_TIMEOUT_S = 600.0
-_STEP_FLAGS = ("chosen", "arguments", "device", "threads", "smoke")
 
 
 def measure_programs(
@@ -48,9 +46,9 @@ def measure_programs(
     """Run both until it is known which is faster, and whether the second is slower than what is
     demanded. UsageError where one cannot be started.
     """
-    for flag in options.given(*_STEP_FLAGS):
+    for flag in options.given("chosen", "arguments", "device", "threads", "smoke"):
         raise UsageError(f"{flag}: a program takes its own arguments; {_USAGE}")
-    pair = _Pair(_commands(words), options.seed, options.timeout_s or _TIMEOUT_S)
+    pair = _Pair(_commands(words), options.seed, options.timeout_s or 600.0)
     with Orphans() as orphans, Interrupts() as interrupts:
         interrupts.stop_with(pair.stop)
         pair.environment = {**os.environ, **orphans.environment}

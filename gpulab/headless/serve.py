@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 LOOPBACK = "127.0.0.1"
-_PORT = 8000
 _GRACE_S = 1.0
 """For pages that are open when it ends."""
 _COOKIE = "gpulab"
-_PAGE = Path(__file__).parent / "web"
 _POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline'; "
     "style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; connect-src 'self'"
@@ -70,7 +68,7 @@ def _listening(listen: str | None) -> socket.socket:
     """At a port that is free where the usual one is not. UsageError."""
     host, _, port = (listen or "").rpartition(":")
     host = host.strip("[]") or LOOPBACK
-    wanted = int(port) if port else _PORT
+    wanted = int(port) if port else 8000
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in (wanted,) if listen else (wanted, 0):
         try:
@@ -155,4 +153,4 @@ def _server(command: str, token: str) -> Any:
             app.middlewares.append(web.middleware(guard))
             return app
 
-    return Guarded(command, title="gpulab", templates_path=str(_PAGE))
+    return Guarded(command, title="gpulab", templates_path=str(Path(__file__).parent / "web"))

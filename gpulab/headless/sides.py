@@ -55,10 +55,8 @@ from gpulab.session.requests import request_for
 from gpulab.session.sides import HOW, Measured, sides_of
 from gpulab.session.temporary import temporary_folder
 
-_TIME_S = 30.0
 _LONGEST_S = 300.0
 """Where nobody says how long, and too few pairs are there for an interval."""
-_MOST_LINES = 1_000
 
 
 def measure_sides(
@@ -148,7 +146,7 @@ def measure_pairs(
                 return
         passed_s = monotonic() - started
         next_s = passed_s / done if options.time_s else 0.0
-        if passed_s + next_s < (options.time_s or _TIME_S):
+        if passed_s + next_s < (options.time_s or 30.0):
             continue
         if options.time_s or done >= FEWEST_PAIRS or passed_s > _LONGEST_S:
             return
@@ -247,7 +245,7 @@ class _Comparison:
             a=a,
             b=b,
             differences=differences,
-            changed_lines=lines[:_MOST_LINES],
+            changed_lines=lines[:1_000],
             changed_line_count=len(lines),
             rows=rows,
             findings=[*environment_findings(differences), *findings],

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from gpulab.features.compare.report import ComparisonReport
 
-_WIDTH, _WIDTH_OF_ALL = 120, 100
 _FORMS = ("html", "md", "text")
 _COMMENT = "\n[//]: # (gpulab)\n"
 """At the end of Markdown, where nobody sees it: no HTML, which some readers show."""
@@ -44,7 +43,7 @@ MARKS = {
 
 def text(report: RunReport) -> str:
     """Return what ran, why what did not, and the table of the variants."""
-    return safe.plain(plain_text(_short_result(report), _WIDTH)).rstrip()
+    return safe.plain(plain_text(_short_result(report), 120)).rstrip()
 
 
 def _short_result(report: RunReport) -> Group:
@@ -54,7 +53,7 @@ def _short_result(report: RunReport) -> Group:
 
 def whole(loaded: LoadedRun) -> str:
     """All of the result, as `--verbose` prints it, without colours."""
-    return plain_text(result(Shown(loaded.report, Target.TERMINAL)), _WIDTH_OF_ALL) + "\n"
+    return plain_text(result(Shown(loaded.report, Target.TERMINAL)), 100) + "\n"
 
 
 def html(report: RunReport) -> str:

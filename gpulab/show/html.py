@@ -64,9 +64,6 @@ def _paragraphs(text: Text) -> Iterator[Text]:
             yield paragraph
 
 
-_SIGNS = {"+": "ins", "-": "del"}
-
-
 def _code(block: Code) -> Html:
     """Numbers and signs are drawn by the style sheet: what is copied is code."""
     lines = []
@@ -75,7 +72,7 @@ def _code(block: Code) -> Html:
         if number in block.failed:
             message = element("span", f"  ◀ {block.failed[number]}", class_="red bold")
             code = joined([code, message])
-        name = _SIGNS.get(sign, "span")
+        name = {"+": "ins", "-": "del"}.get(sign, "span")
         lines.append(element(name, code, "\n", class_="line", data_n=f"{number:>4} {sign}"))
     return element("pre", element("code", *lines))
 

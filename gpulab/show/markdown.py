@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from gpulab.features.compare.report import ComparisonReport
     from gpulab.report.report import RunReport
 
-_WIDTH = 200
-
 
 def document(loaded: LoadedRun) -> str:
     """The whole file of a run."""
@@ -61,7 +59,7 @@ def comparison(report: ComparisonReport) -> str:
 def of(block: Block) -> Iterator[str]:
     """The lines of a block, with an empty one after each paragraph."""
     before: Leaf | None = None
-    for leaf in joined_leaves(block, _WIDTH):
+    for leaf in joined_leaves(block, 200):
         is_line = isinstance(leaf, Text) and not leaf.no_wrap and bool(leaf)
         if isinstance(before, Text) and not is_line:
             yield ""

@@ -427,7 +427,6 @@ PARTS = (
 
 _TWO_COLUMNS, _FEWEST_RIGHT, _MOST_RIGHT = 106, 46, 80
 """Columns from which on the processes are shown beside the result, and how many they have."""
-_MOST_PROCESSES, _AROUND_PROCESSES, _ROWS_OF_HISTOGRAM = 24, 4, 4
 
 
 def on_screen(shown: Shown) -> Block:
@@ -469,9 +468,9 @@ def _processes(shown: Shown) -> list[Block]:
     panels: list[Block | None] = []
     comparison = run.main_comparison
     if comparison is not None and (ratios := run.ratios(comparison)):
-        height = min(len(ratios), _MOST_PROCESSES) + _AROUND_PROCESSES + bool(run.predicted)
+        height = min(len(ratios), 24) + 4 + bool(run.predicted)
         panels.append(_panel("live.narrowing:NARROWING", shown, height))
     if any(run.detail.times_s.values()):
-        height = 2 + _ROWS_OF_HISTOGRAM * len(run.variants)
+        height = 2 + 4 * len(run.variants)
         panels.append(_panel("live.processes:PROCESSES", shown, height))
     return [drawn for drawn in panels if drawn is not None]

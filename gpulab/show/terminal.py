@@ -13,8 +13,6 @@ from gpulab.draw.blocks import Block, Fitted, Group, Table
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_UNBOUNDED = 10_000
-
 
 def plain_text(block: RenderableType, width: int, *, soft_wrap: bool = False) -> str:
     """Its rows at that width without colours, and without blanks at their ends."""
@@ -48,7 +46,7 @@ def _least_width(table: Table) -> int:
         if column.width is not None:
             cells += column.width
             continue
-        texts = [plain_text(cell, _UNBOUNDED) for cell in column.cells]
+        texts = [plain_text(cell, 10_000) for cell in column.cells]
         if table.show_header:
             texts.append(str(column.header))
         pieces = [line for text in texts for line in text.splitlines()]

@@ -45,7 +45,6 @@ from gpulab.stats.verdicts import in_table, is_quotient, shown
 
 Line = tuple[str, str]
 """Text and style."""
-_AGREE = "outputs agree"
 _NAME = 16
 """Letters of a name that stay in one line."""
 _HEADS = {
@@ -233,7 +232,7 @@ def _output_words(report: RunReport, variant: VariantReport) -> str:
         return ""
     outputs = {check.kind: check.state for check in comparison.trust.checks}
     agree = outputs[CheckKind.OUTPUTS] == CheckState.PASSED
-    return _AGREE if agree else "outputs not compared"
+    return "outputs agree" if agree else "outputs not compared"
 
 
 def outcome_words(report: RunReport) -> str:

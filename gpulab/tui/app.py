@@ -64,9 +64,6 @@ if TYPE_CHECKING:
     from gpulab.session.playback import Playback
     from gpulab.session.run import Source
 
-_HZ, _HZ_OVER_SSH = 4, 2
-_LONGER = 4
-_ENOUGH_COLOURS = 256
 _CLASS = "gpulab --class NAME --share FOLDER opens your screen to those who watch the folder"
 
 
@@ -116,7 +113,7 @@ class LabApp(App[int]):
         read_only: str = "",
         opens: str | None = None,
         replay: Playback | None = None,
-        hertz: float = _HZ,
+        hertz: float = 4,
     ) -> None:
         """`opens`: the entry whose source is started as soon as there is something to see.
         `replay`: a saved run, which is all that there is to see. `hertz`: how often it looks at
@@ -125,7 +122,7 @@ class LabApp(App[int]):
         # Colours before the theme: NO_COLOR would turn the defaults into black on black.
         super().__init__(driver_class=self.DRIVER, ansi_color=True)
         self.interrupts = Interrupts()
-        self._own_colours = not self.no_color and not 0 < colour_count() < _ENOUGH_COLOURS
+        self._own_colours = not self.no_color and not 0 < colour_count() < 256
         for theme in THEMES:
             self.register_theme(theme)
         # Rich's own is on black, on white screens too
@@ -135,7 +132,7 @@ class LabApp(App[int]):
         kept, self._no_theme = kept_theme()
         self._choose_theme(kept)
         self.animation_level = "none"
-        tick_s = 1 / (min(hertz, _HZ_OVER_SSH) if over_ssh() else hertz)
+        tick_s = 1 / (min(hertz, 2) if over_ssh() else hertz)
         self._keymap_of_user: dict[str, str] = {}
         self._settings = settings or Options()
         self._has_terminal = False
@@ -448,7 +445,7 @@ class LabApp(App[int]):
             and (job := run.state.job) is not None
         ):
             time_s = getattr(job, "time_s", None)
-            longer = replace(runs.settings(entry.name), time_s=time_s and time_s * _LONGER)
+            longer = replace(runs.settings(entry.name), time_s=time_s and time_s * 4)
 
             def start(agreed: bool | None) -> None:
                 if agreed:

@@ -20,8 +20,6 @@ from gpulab.show.display import MARKS, rendered
 from gpulab.show.parts import Shown, Target, result
 from gpulab.show.short_result import short_result
 
-_WIDTH = 100
-
 
 def copy(
     app: App[int],
@@ -70,7 +68,7 @@ def copy_drawn(
     """Copy a block of code in Markdown, into a file of that name as well; `what` it is called in
     what is returned, to be said of it.
     """
-    options = app.console.options.update(width=_WIDTH, height=None, highlight=False, markup=False)
+    options = app.console.options.update(width=100, height=None, highlight=False, markup=False)
     rows = app.console.render_lines(drawn, options, pad=False)
     lines = ["".join(segment.text for segment in row).rstrip() for row in rows]
     text = plain("\n".join(["```", *lines, "```", ""]))

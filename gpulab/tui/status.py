@@ -15,7 +15,6 @@ from gpulab.draw.canvas import wide
 from gpulab.options import Options
 from gpulab.report.sentences import sentence
 
-_NAME = " gpulab"
 _WIDEST_NOTE = 72
 """Columns of a text in the middle of an empty pane."""
 
@@ -23,7 +22,7 @@ _WIDEST_NOTE = 72
 def line(text: str) -> Text:
     """Return the first line of the screen with these words."""
     made = Text(no_wrap=True, overflow="ellipsis")
-    return made.append(_NAME, "bold cyan").append(f"  {text}")
+    return made.append(" gpulab", "bold cyan").append(f"  {text}")
 
 
 _NEW_HERE = 28

@@ -22,7 +22,6 @@ TITLES = {
     MONO: "mono, without colours",
 }
 NAMES = tuple(TITLES)
-_TRUECOLOR = 1 << 24
 _ANSI = BUILTIN_THEMES["ansi-dark"]
 
 
@@ -155,7 +154,7 @@ THEMES = tuple(map(_theme, NAMES))
 
 def usual_theme() -> str:
     """Return the theme of a terminal for which none was chosen."""
-    return DARK if colour_count() >= _TRUECOLOR else TERMINAL
+    return DARK if colour_count() >= 1 << 24 else TERMINAL
 
 
 def kept_theme() -> tuple[str, str | None]:

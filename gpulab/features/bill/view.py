@@ -26,9 +26,7 @@ _FEWEST = 8
 """Steps of a kind that are spoken of."""
 _GROWS = 0.02
 """Of the memory: less growth is not said."""
-_LOADS = {"data", "start data workers", "first batch of an epoch"}
 _MOST_THREADS, _MOST_KINDS = 4, 4
-_OF_THREADS = 0.01
 _IN_SYSTEM = 0.2
 """Of the CPU time: less in the system is not said."""
 _WORDS = {
@@ -99,7 +97,7 @@ def _function(row: BillRow) -> str:
 def cause_of(row: BillRow, *, waits_too: bool = True) -> str:
     """Return the cause in words; `waits_too`: and whether it is mostly waiting."""
     words = _WORDS.get(row.cause, row.cause)
-    if row.cause in _LOADS:
+    if row.cause in ("data", "start data workers", "first batch of an epoch"):
         words += ", in this process" if row.of == IN_PROCESS else ""
     elif row.cause == "import" or (row.of and row.cause != ""):
         words += f" {row.of}" if row.cause == "import" else f", called by {row.of}"
@@ -187,7 +185,7 @@ def _facts(process: ProcessBill) -> Iterator[Text]:
     if process.system_share > _IN_SYSTEM:
         yield Text(f"{process.system_share:.0%} of its CPU time is in the system's own code")
     for each in process.other_threads[:_MOST_THREADS]:
-        if each.ran_s > _OF_THREADS * process.wall_s:
+        if each.ran_s > 0.01 * process.wall_s:
             place = f"{cause_of(each.row, waits_too=False)} {where(each.row)}"
             words = f"thread {each.thread} took {seconds(each.ran_s)} of CPU, seen most {place}"
             if each.main_waited_s > _BESIDE * each.ran_s:

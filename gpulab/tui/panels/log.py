@@ -15,9 +15,6 @@ def content(selection: Selection) -> Block:
     return log(selection.run.report)
 
 
-_LIVE_LINES, _LIVE_WIDTH = 200, 200
-
-
 def log(report: RunReport) -> Text:
     """Every line that was kept, with the count of those that were not; the end of it while it still
     comes in.
@@ -25,7 +22,7 @@ def log(report: RunReport) -> Text:
     head, tail = report.log.head, report.log.tail
     text = Text()
     if report.under_way:
-        text.append("".join(f"{line[:_LIVE_WIDTH]}\n" for line in [*head, *tail][-_LIVE_LINES:]))
+        text.append("".join(f"{line[:200]}\n" for line in [*head, *tail][-200:]))
         return text or Text("nothing printed so far", "dim")
     text.append("".join(f"{line}\n" for line in head))
     if report.log.skipped:

@@ -20,8 +20,6 @@ from textual.widgets import Static
 from gpulab.draw.blocks import Block
 from gpulab.show.terminal import plain_text
 
-_NOTHING = Strip([])
-
 
 @dataclass(frozen=True)
 class Plain:
@@ -117,6 +115,6 @@ class Pane(ScrollView, can_focus=True):
         self.virtual_size = Size(self.room, len(self._rows))
         if len(before) != len(self._rows) and self.styles.is_auto_height:
             self.refresh(layout=True)
-        for y, (old, new) in enumerate(zip_longest(before, self._rows, fillvalue=_NOTHING)):
+        for y, (old, new) in enumerate(zip_longest(before, self._rows, fillvalue=Strip([]))):
             if old != new:
                 self.refresh(Region(0, y - self.scroll_offset.y, self.size.width, 1))
