@@ -15,14 +15,10 @@ if TYPE_CHECKING:
 
 _ROUND = (1.0, 2.0, 5.0, 10.0)
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-_WIDE = 4.0
-"""Ends that are so many times apart have ticks at 1, 2 and 5 times a power of ten."""
 _GAP = 2
 """Cells between two labels."""
 _NEARLY = 0.1
 """Cells that an end may lie outside."""
-_COST_OF_STEP = 0.8
-"""Empty decades that are as bad as a decade more from one tick to the next."""
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 _FAR = 99.0
 """Decades: no axis reaches so far."""
@@ -68,7 +64,8 @@ class LogAxis:
 
     def _candidates(self) -> list[list[float]]:
         """Round numbers inside, from few to many."""
-        if self.high / self.low >= _WIDE:
+        # ends that are so far apart have ticks at 1, 2 and 5 times a power of ten
+        if self.high / self.low >= 4.0:
             powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
             sets = [
                 [10.0**power * factor for power in powers for factor in factors]
@@ -144,7 +141,8 @@ def evened(scale: Scale, cells: int, least: int) -> Scale:
                 low = first / 10 ** (below / per_decade)
                 high = first * 10 ** ((last - below) / per_decade)
                 ticks = [tick for tick in decades(low, high) if _is_step(tick / first, every)]
-                cost = log10(high / low) + _COST_OF_STEP * every
+                # as bad as so many empty decades: a decade more from one tick to the next
+                cost = log10(high / low) + 0.8 * every
                 found.append((cost, replace(scale, low=low, high=high, ticks=ticks)))
                 break
     return min(found, key=lambda entry: entry[0])[1] if found else scale

@@ -24,8 +24,6 @@ _SEVERAL = "+"
 """The mark of points that share a cell."""
 _BESIDE = (1, -1, 2, -2)
 """Columns from the cell of a point, in which it is drawn where another stands there."""
-_DASH = 4
-"""Every so many dots a dashed line has one."""
 Cell = tuple[int, int]
 
 
@@ -106,7 +104,8 @@ class _Plot:
                 column = start[0] + share * (end[0] - start[0])
                 row = start[1] + share * (end[1] - start[1])
                 at += 1
-                if not line.dashed or at % _DASH == 0:
+                # every fourth dot of a dashed line
+                if not line.dashed or at % 4 == 0:
                     self._dot(floor(4 * (row + 0.5)), floor(2 * (column + 0.5)), line.style)
 
     def _dot(self, row: int, column: int, style: str) -> None:

@@ -39,8 +39,6 @@ _SIGNALS = (
     signal.SIGUSR1,
     signal.SIGUSR2,
 )
-_APART_S = 0.05
-"""In which all processes of a job have a signal that is sent to one after another."""
 
 
 def follow(command: Sequence[str], options: Options) -> int:
@@ -166,7 +164,8 @@ def _forward(
 ) -> None:
     while (item := came.get()) is not None:
         number, at = item
-        sleep(max(0.0, at + _APART_S - monotonic()))
+        # in which all processes of a job have a signal that is sent to one after another
+        sleep(max(0.0, at + 0.05 - monotonic()))
         if not witness.saw(number, at):
             session.forward(number)
     witness.end()

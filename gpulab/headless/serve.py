@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 LOOPBACK = "127.0.0.1"
-_GRACE_S = 1.0
-"""For pages that are open when it ends."""
 _COOKIE = "gpulab"
 _POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline'; "
@@ -60,7 +58,8 @@ def serve(folder: str, options: Options) -> int:
     # the shell that textual-serve starts it with becomes it; Ctrl+C, which reaches all processes of
     # the terminal, ends the server, and that ends it
     server = _server(f"trap '' INT; exec {shlex.join(command)}", token)
-    web.run_app(server._make_app(), sock=listening, print=None, shutdown_timeout=_GRACE_S)
+    # for pages that are open when it ends
+    web.run_app(server._make_app(), sock=listening, print=None, shutdown_timeout=1.0)
     return 0
 
 

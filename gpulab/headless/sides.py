@@ -55,9 +55,6 @@ from gpulab.session.requests import request_for
 from gpulab.session.sides import HOW, Measured, sides_of
 from gpulab.session.temporary import temporary_folder
 
-_LONGEST_S = 300.0
-"""Where nobody says how long, and too few pairs are there for an interval."""
-
 
 def measure_sides(
     names: Sequence[str],
@@ -148,7 +145,8 @@ def measure_pairs(
         next_s = passed_s / done if options.time_s else 0.0
         if passed_s + next_s < (options.time_s or 30.0):
             continue
-        if options.time_s or done >= FEWEST_PAIRS or passed_s > _LONGEST_S:
+        # where nobody says how long, and too few pairs are there for an interval
+        if options.time_s or done >= FEWEST_PAIRS or passed_s > 300.0:
             return
 
 

@@ -45,8 +45,6 @@ from gpulab.stats.verdicts import in_table, is_quotient, shown
 
 Line = tuple[str, str]
 """Text and style."""
-_NAME = 16
-"""Letters of a name that stay in one line."""
 _HEADS = {
     Clock.WALL: "block, one wait",
     Clock.RETURN: "no wait",
@@ -133,7 +131,8 @@ def comparison_table(
     table = columns_table()
     # Under way nothing jumps when a number comes in.
     longest = max((len(variant.name) for variant in report.variants), default=0)
-    table.add_column("variant", overflow="fold", min_width=max(7, min(longest, _NAME)))
+    # letters of a name that stay in one line
+    table.add_column("variant", overflow="fold", min_width=max(7, min(longest, 16)))
     table.add_column(
         f"time/{report.per}", justify="right", no_wrap=True, min_width=7 * live or None
     )

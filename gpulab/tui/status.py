@@ -15,18 +15,11 @@ from gpulab.draw.canvas import wide
 from gpulab.options import Options
 from gpulab.report.sentences import sentence
 
-_WIDEST_NOTE = 72
-"""Columns of a text in the middle of an empty pane."""
-
 
 def line(text: str) -> Text:
     """Return the first line of the screen with these words."""
     made = Text(no_wrap=True, overflow="ellipsis")
     return made.append(" gpulab", "bold cyan").append(f"  {text}")
-
-
-_NEW_HERE = 28
-"""Cells of the first hint, which a device with a long name makes room for."""
 
 
 def idle(
@@ -44,7 +37,8 @@ def idle(
         lessons = f"{measured} of {plural(len(rows), 'lesson')} measured"
     parts.append(lessons)
     text = line("").append(" · ".join(parts))
-    if is_new and text.cell_len + _NEW_HERE > width:
+    # the first hint, which a device with a long name makes room for
+    if is_new and text.cell_len + 28 > width:
         text = line("").append(lessons)
     hints = [("your program: ", "gpulab -- python train.py")]
     if is_new:
@@ -99,7 +93,7 @@ def in_the_middle(text: Text, size: tuple[int, int]) -> Text:
     width, height = size
     lines: list[str] = []
     for line in lines_of(text):
-        lines += wrap(line.plain, min(width, _WIDEST_NOTE)) or [""]
+        lines += wrap(line.plain, min(width, 72)) or [""]
     above = max(0, height - len(lines)) // 2
     centred = [" " * ((width - wide(line)) // 2) + line for line in lines]
     return Text("\n" * above + "\n".join(centred), text.style)

@@ -40,10 +40,6 @@ from gpulab.tui.screens.replay import ReplayScreen
 from gpulab.tui.title_card import TitleCard
 
 _POLL_S = 1.0
-_HERTZ = 1.0
-"""One of many watchers, on a machine that measures, looks once a second."""
-_NICE = 10
-"""A watcher's priority below that of a run."""
 _READ_ONLY = "watching only reads: it starts and stops nothing"
 _GOING_ON, _ENDED = "going on", "ended"
 _FOLLOW = KeyBinding(
@@ -54,7 +50,8 @@ _FOLLOW = KeyBinding(
 def watch(name: str, options: Options) -> int:
     """Open the screen over a run, or over those of a folder; returns the exit code. UsageError."""
     ascii_only = options.ascii or not shows_unicode()
-    os.nice(_NICE)
+    # below a run's
+    os.nice(10)
     return WatchApp(place_of(name), ascii_only=ascii_only).run_on_terminal()
 
 
@@ -100,7 +97,8 @@ class WatchApp(LabApp):
             entries=self._listed,
             read_only=read_only,
             opens=self._first,
-            hertz=_HERTZ,
+            # one of many watchers, on a machine that measures
+            hertz=1.0,
         )
         self._bottom.keys = (*self._bottom.keys, _FOLLOW)
 

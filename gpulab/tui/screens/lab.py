@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from gpulab.tui.panels.detail import Detail
 
 
-_TWO_PANES = 160
-"""Columns from which on a lesson has its code, or its result, beside it."""
-
-
 class LabScreen(Screen[int]):
     """At most one run at a time; each scenario keeps its last one."""
 
@@ -138,7 +134,8 @@ class LabScreen(Screen[int]):
     def _resized(self) -> None:
         self._catalog.resize(self.size.width)
         reads = self._detail is not None and self._detail.tab == "lesson"
-        self.set_class(reads and self.size.width >= _TWO_PANES, "-beside")
+        # where a lesson has its code, or its result, beside it
+        self.set_class(reads and self.size.width >= 160, "-beside")
         if self.focused is None:  # what had it is out of sight
             if self._list.display or self._detail is None:
                 self._list.focus()
