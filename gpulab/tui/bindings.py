@@ -187,24 +187,22 @@ def _replay_keys() -> Iterator[KeyBinding]:
 
 
 REPLAY = tuple(_replay_keys())
-LIST_KEYS = ("open", "predict", "run", "replay", "course", "search", "history")
-"""What the last line of the screen names while the list has the focus, as far as it has room."""
-PANE_KEYS = {
+_FOOTER = {
+    "list": ("open", "predict", "run", "replay", "course", "search", "history"),
+    "measured": ("open", "predict", "run", "replay", "history", "search", "course"),
     "lesson": ("predict", "run", "replay", "options", "answers"),
     "code": ("edit", "run", "predict", "replay", "result"),
     "result": ("next", "answers", "operations", "copy", "run_longer", "code"),
     "roofline": ("family", "result", "operations", "next", "copy"),
+    "no run": ("run", "predict", "replay", "lesson", "code"),
+    "running": ("freeze", "next_panel", "zoom", "lesson"),
+    "replay": ("pause", "slower", "stage_before", "go_to", "next_panel", "zoom"),
+    "replayed": ("next", "operations", "copy", "lesson", "pause"),
 }
-"""The same of a tab; of one that is not named, those of its result."""
-MEASURED_LIST_KEYS = ("open", "predict", "run", "replay", "history", "search", "course")
-"""The same once there is a run."""
-WITHOUT_RUN = ("run", "predict", "replay", "lesson", "code")
-RUNNING_KEYS = ("stop", "freeze", "next_panel", "zoom", "lesson")
-REPLAY_KEYS = ("pause", "slower", "stage_before", "go_to", "next_panel", "zoom")
-REPLAYED_KEYS = ("next", "operations", "copy", "lesson", "pause")
-"""Once a replay has ended."""
-ALWAYS = ("back", "help", "quit")
-VITAL = ("stop", *ALWAYS)
+"""What the last line of the screen names, as far as it has room: in the list, before a run and
+after one; in a tab; while something runs; and in a replay, until its end and after it.
+"""
+VITAL = ("stop", "back", "help", "quit")
 """Those that have room before the others."""
 NEED_RUN = {
     "operations",
@@ -240,19 +238,10 @@ _SHOWN = {
 }
 
 
-def list_keys(filtered: str, *, has_runs: bool) -> tuple[str, ...]:
-    """Return the keys of the list; `filtered`: a search hides a part of it."""
-    keys = MEASURED_LIST_KEYS if has_runs else LIST_KEYS
-    back = ("back",) if filtered else ()
-    return "stop", *keys, *back, "help", "quit"
-
-
-def tab_keys(tab: str, *, has_run: bool) -> tuple[str, ...]:
-    """Return the keys of a tab."""
-    keys = PANE_KEYS.get(tab, PANE_KEYS["result"])
-    if not has_run and tab not in ("lesson", "code"):
-        keys = WITHOUT_RUN
-    return "stop", *keys, *ALWAYS
+def footer_of(place: str) -> tuple[str, ...]:
+    """Return the keys that matter there; of a tab that is not named, those of its result."""
+    stop, *others = VITAL
+    return stop, *_FOOTER.get(place, _FOOTER["result"]), *others
 
 
 def key_names(

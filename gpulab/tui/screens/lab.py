@@ -509,13 +509,16 @@ class LabScreen(Screen[int]):
     def _keys_of_focus(self) -> tuple[str, ...]:
         detail = self._detail
         if self.runs.running is not None and self._shows_run is not None:
-            return *bindings.RUNNING_KEYS, *bindings.ALWAYS
+            return bindings.footer_of("running")
         if isinstance(self.focused, Input):
             return "open", "back"
         if detail is None or self.focused is self._list:
             has_runs = self._list.measured > 0 or self.runs.any
-            return bindings.list_keys(self._list.filtered, has_runs=has_runs)
-        return bindings.tab_keys(detail.tab, has_run=bool(self.run_file(self._list.chosen or "")))
+            keys = bindings.footer_of("measured" if has_runs else "list")
+            return keys if self._list.filtered else tuple(key for key in keys if key != "back")
+        has_run = bool(self.run_file(self._list.chosen or ""))
+        shows = has_run or detail.tab in ("lesson", "code")
+        return bindings.footer_of(detail.tab if shows else "no run")
 
     @property
     def _list(self) -> ScenarioList:

@@ -103,8 +103,7 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         """What had the focus before somebody typed a time."""
 
     def _keys_of_focus(self) -> tuple[str, ...]:
-        keys = bindings.REPLAYED_KEYS if self._playback.ended else bindings.REPLAY_KEYS
-        return *keys, *bindings.ALWAYS
+        return bindings.footer_of("replayed" if self._playback.ended else "replay")
 
     def _other_words(self) -> dict[str, str]:
         return super()._other_words() | ({} if self._playback.playing else {"pause": "play"})
