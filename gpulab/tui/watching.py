@@ -32,7 +32,7 @@ from gpulab.session.saved import entry_of
 from gpulab.session.tail import TailSource
 from gpulab.tui import status
 from gpulab.tui.app import LabApp
-from gpulab.tui.bindings import KeyBinding
+from gpulab.tui.bindings import key
 from gpulab.tui.panels.catalog import ScenarioList
 from gpulab.tui.panels.tabs import TABS
 from gpulab.tui.screens.lab import LabScreen
@@ -42,7 +42,7 @@ from gpulab.tui.title_card import TitleCard
 _POLL_S = 1.0
 _READ_ONLY = "watching only reads: it starts and stops nothing"
 _GOING_ON, _ENDED = "going on", "ended"
-_FOLLOW = KeyBinding(
+_FOLLOW = key(
     "follow", "L", "app.follow", "follow the teacher of a class, or look around", "follow/leave"
 )
 
@@ -60,7 +60,7 @@ class WatchApp(LabApp):
     that goes on. Where a teacher shares the folder with a class, it goes where the teacher goes.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [_FOLLOW.binding]
+    BINDINGS: ClassVar[list[BindingType]] = [_FOLLOW]
 
     def __init__(
         self,

@@ -112,7 +112,7 @@ def test_questions_of_a_lesson_are_answered_on_a_key():
 def test_a_letter_means_the_same_on_every_screen():
     meant = defaultdict(set)
     for key in (*bindings.KEYS, *bindings.REPLAY):
-        for name in key.keys.split(","):
+        for name in key.key.split(","):
             meant[name].add(key.id)
     screens = (HistoryScreen, HistoryList, ComparePage, OperationsScreen)
     for binding in [binding for screen in screens for binding in screen.BINDINGS]:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class LabScreen(Screen[int]):
     """At most one run at a time; each scenario keeps its last one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings.LAB
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings.KEYS]
     AUTO_FOCUS = "#list"
     room_beside: float = 112
     """Columns from which on the panels of a run have room beside the list."""
@@ -484,7 +484,7 @@ class LabScreen(Screen[int]):
     def footer_keys(self) -> dict[str, str]:
         """Return the ids of the keys that matter now, with their words."""
         refused = self.refused_keys()
-        named = {key.id: key for key in self.keys if key.id not in refused}
+        named = {key.id or "": key for key in self.keys if key.id not in refused}
         names = ("follow",) * bool(self.follows) + self._keys_of_focus()
         keys = [named[name] for name in names if name in named]
         return fitting(keys, self._other_words(), self.size.width)
@@ -494,7 +494,7 @@ class LabScreen(Screen[int]):
         name = self._list.chosen or ""
         read_only, has_run = bool(self.read_only), self.run_file(name) is not None
         refused = self._catalog.refused_keys(has_run=has_run, read_only=read_only)
-        refused |= {key.id for key in self.keys if read_only and key.runs}
+        refused |= bindings.RUNS if read_only else set()
         refused |= bindings.NEED_IDLE if self.runs.running else {"stop"}
         if self.runs.of(name) is None:
             refused |= bindings.NEED_RUN

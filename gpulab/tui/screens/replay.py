@@ -67,7 +67,7 @@ class ReplayLine(StatusLine):
 class ReplayScreen(LabScreen, inherit_bindings=False):
     """The run file is all that it shows: the entry of its list too is made of it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [key.binding for key in bindings.REPLAY]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings.REPLAY]
     room_beside = inf  # the list has no more than this run
     keys = bindings.REPLAY
 
