@@ -67,7 +67,7 @@ def plan_runs(names: Sequence[str], options: Options, gate: RunGate | None) -> l
     for target in (options.json_file, options.trace):
         if target in paths:
             raise UsageError(f"{target} is a run file, which is never overwritten")
-    planned = []
+    planned: list[PlannedRun] = []
     for repetition in repetitions:
         for launch, request, *files in zip(launches, requests, pages, pictures, strict=True):
             label, path = numbered[len(planned)], paths[len(planned)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Flag, auto
+from typing import TYPE_CHECKING
 
 from gpulab.catalog.kernels import kernels_of
 from gpulab.catalog.reader import read_text
@@ -56,6 +57,9 @@ from gpulab.show.view import (
     why_it_ended,
 )
 from gpulab.stats.comparison import Comparison
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 class Target(Flag):
@@ -447,7 +451,7 @@ def on_screen(shown: Shown) -> Block:
     return Group(*blocks[:start], columns, *blocks[end:])
 
 
-def _beside_panels(blocks: Sequence[Block], width: int, rows: int) -> tuple[int, int]:
+def _beside_panels(blocks: Sequence[RenderableType], width: int, rows: int) -> tuple[int, int]:
     """The first blocks that stand beside panels of that many rows: between tables that need all of
     the width, and at least half as high.
     """
