@@ -65,9 +65,15 @@ def styled_words(text: Text) -> Iterator[tuple[str, str]]:
     ends = {0, len(text)}
     for span in text.spans:
         ends |= {span.start, span.end}
-    for start, end in pairwise(sorted(ends)):
-        styles = [str(span.style) for span in text.spans if span.start <= start < span.end]
-        yield text.plain[start:end], " ".join(styles)
+    places = pairwise(sorted(ends))
+    styles = {
+        (start, end): " ".join(
+            str(each.style) for each in text.spans if each.start <= start < each.end
+        )
+        for start, end in places
+    }
+    for style, alike in groupby(styles, key=styles.__getitem__):
+        yield "".join(text.plain[start:end] for start, end in alike), style
 
 
 def lines_of(text: Text) -> list[Text]:
