@@ -13,7 +13,6 @@ from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import part
 from gpulab.headless.output import Terminal
 from gpulab.report.live import live_run
-from gpulab.report.report import RunReport
 from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.run import Run
 from gpulab.session.run_files import kept_elsewhere
@@ -82,9 +81,9 @@ def drive(
     *,
     before: Sequence[Text] = (),
     last: bool = True,
-) -> RunReport:
-    """The report of a run that was started after `interrupts` was entered; what was measured before
-    a signal stays.
+) -> Run:
+    """A run that was started after `interrupts` was entered, once it has ended; what was measured
+    before a signal stays.
 
     `before`: lines above the progress, where it is redrawn. After the `last` run a signal ends the
     program: all that is left to do is to print.
@@ -93,8 +92,8 @@ def drive(
     if note := kept_elsewhere(live.path):
         terminal.note(note)
     with progress_of(terminal, before) as progress:
-        report = drive_to_end(live, [progress]).report
-    interrupted = report.exit_code == ExitCode.INTERRUPTED
+        run = drive_to_end(live, [progress])
+    interrupted = run.report.exit_code == ExitCode.INTERRUPTED
     if last or interrupted:
         interrupts.end(answered=interrupted)
-    return report
+    return run

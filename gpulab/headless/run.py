@@ -289,7 +289,7 @@ class _Command:
                 report = _not_started(planned_run, error)
             else:
                 before = [heading] if several else []
-                report = drive(live, interrupts, terminal, before=before, last=last)
+                report = drive(live, interrupts, terminal, before=before, last=last).report
             show_failures(report, terminal)
         if options.from_start is not None:
             report = with_from_start(report, options.from_start)
@@ -324,7 +324,8 @@ class _Command:
             except UsageError as error:
                 self._terminal.note(str(error), "yellow")
                 continue
-            scenario.final = drive(live, interrupts, self._terminal, last=number == len(finals))
+            run = drive(live, interrupts, self._terminal, last=number == len(finals))
+            scenario.final = run.report
             show_failures(scenario.final, self._terminal)
             if scenario.final.exit_code == ExitCode.INTERRUPTED:
                 break
