@@ -34,7 +34,7 @@ from gpulab.session.settings import check_machine, check_paths
 from gpulab.session.sharing import check_share
 from gpulab.tui import status
 from gpulab.tui.ask import Ask
-from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap, shown_keys
+from gpulab.tui.bindings import RUNNING, key_names, own_bindings, read_keymap, shown_keys
 from gpulab.tui.commands import LabCommands, commands_of_keys
 from gpulab.tui.driver import (
     AsciiFilter,
@@ -282,14 +282,10 @@ class LabApp(App[int]):
         screen = self.screen
         panes: Any = screen.query("TextPane, Pane, HistoryList")
         shown = "\n".join(pane.text for pane in panes if pane.is_on_screen)
-        read_only = bool(self._lab.read_only)
-        if screen is self._lab:
-            about = self._lab.about
-            keys = key_names(self._lab.keys, self._keymap_of_user, read_only=read_only)
-        else:
-            about = ""
-            keys = keys_of(screen, self._keymap_of_user)
-        of_the_list = screen is self._lab
+        of_the_list, read_only = screen is self._lab, bool(self._lab.read_only)
+        bindings = self._lab.keys if of_the_list else own_bindings(screen)
+        keys = key_names(bindings, self._keymap_of_user, read_only=read_only)
+        about = self._lab.about if of_the_list else ""
         beside = of_the_list and not read_only
         self.push_screen(help_page(about, shown, keys, of_the_list=of_the_list, beside=beside))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from textual.binding import Binding
 from textual.screen import Screen
@@ -169,7 +170,7 @@ NEED_IDLE = {"run", "run_longer", "sweep", "predict", "replay", "run_picked"}
 """They are refused without a run of the lesson, or while one goes on."""
 RUNNING = {each.action.removeprefix("app.").partition("(")[0] for each in KEYS if each.id in RUNS}
 """Actions that are refused where runs are only looked at."""
-HELP = next(replace(each, tooltip="") for each in KEYS if each.id == "help")
+HELP = next(replace(each, tooltip="this page") for each in KEYS if each.id == "help")
 """For the other screens too."""
 _SHOWN = {
     "slash": "/",
@@ -194,25 +195,21 @@ def footer_of(place: str) -> tuple[str, ...]:
     return stop, *_FOOTER.get(place, _FOOTER["result"]), *others
 
 
+def own_bindings(screen: Screen[Any]) -> list[Binding]:
+    """Return those that a screen declares, its own before those of what it is made of."""
+    own = (each for kind in type(screen).__mro__ for each in kind.__dict__.get("BINDINGS", ()))
+    return [each for each in own if isinstance(each, Binding)]
+
+
 def key_names(
-    keys: Iterable[Binding], keymap: Mapping[str, str], *, read_only: bool = False
+    keys: Iterable[Binding], keymap: Mapping[str, str], *, read_only: bool
 ) -> list[tuple[str, str]]:
     """(keys as a person writes them, what they do), with those that the user put in place of
     others.
     """
-    shown = [each for each in keys if not (read_only and each.id in RUNS)]
+    shown = [each for each in keys if each.tooltip and not (read_only and each.id in RUNS)]
     names = [(shown_keys(keymap.get(each.id or "", each.key)), each.tooltip) for each in shown]
-    return [("up, down", "choose a scenario, or scroll"), *names]
-
-
-def keys_of(screen: Screen[object], keymap: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The same of a screen beside the lab: of its bindings that have a tooltip."""
-    entries = [("up, down", "choose, or scroll")]
-    for namespace, binding, _, _ in screen.active_bindings.values():
-        if binding.tooltip and not binding.system and namespace is not screen.app:
-            entries.append((shown_keys(binding.key), binding.tooltip))
-    keys = keymap.get(HELP.id or "", HELP.key)
-    return [*entries, (shown_keys(keys), "this page"), ("q", "quit")]
+    return [("up, down", "choose, or scroll"), *names]
 
 
 def shown_keys(keys: str) -> str:

@@ -127,7 +127,7 @@ class HistoryScreen(ModalScreen[None]):
         Binding("v", "replay", "replay", tooltip="play the run under the cursor again"),
         Binding("escape", "back", "back", tooltip="leave the search, then the history"),
         HELP,
-        Binding("q", "app.ask_quit", show=False),
+        Binding("q", "app.ask_quit", show=False, tooltip="quit"),
     ]
 
     def __init__(self, entries: Iterable[Entry], of: Entry | None = None) -> None:

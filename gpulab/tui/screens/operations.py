@@ -28,7 +28,6 @@ class OperationsScreen(Page):
         Binding("tab", "variant", "variant", tooltip="the next variant that was profiled"),
         Binding("escape", "app.pop_screen", "back", tooltip="back"),
         HELP,
-        Binding("q", "app.ask_quit", "quit", show=False),
     ]
 
     def __init__(self, report: RunReport) -> None:
