@@ -28,7 +28,7 @@ class ChooseScreen(ModalScreen[int | None]):
     """Dismissed with the place of the line that was chosen, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "back"),
+        Binding("escape", "dismiss(None)", "back"),
         Binding("q", "app.quit", "quit", show=False),
     ]
 
@@ -48,9 +48,6 @@ class ChooseScreen(ModalScreen[int | None]):
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_index)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 T = TypeVar("T")
