@@ -250,11 +250,7 @@ def _speedup(report: RunReport, comparison: Comparison) -> list[Block]:
         return ["", "", verdict]
     if report.under_way and comparison.speedup is None:
         return [Text(about(report.preliminary_speedup(comparison)), style="dim"), "", ""]
-    return [
-        Text(times(comparison.speedup)),
-        Text(interval(comparison.speedup)),
-        verdict,
-    ]
+    return [times(comparison.speedup), interval(comparison.speedup), verdict]
 
 
 def _control(report: RunReport, control: Comparison) -> list[Block]:

@@ -12,10 +12,11 @@ from typing import Any
 from textual.binding import Binding
 from textual.screen import Screen
 
-from gpulab.core.files import read_regular
-from gpulab.core.limits import NAME_LENGTH, USER_FILE_BYTES
+from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.text import cut, one_line
+from gpulab.defaults import tables_in
 from gpulab.features import modules
+from gpulab.options import UsageError
 from gpulab.session.run_files import config_folder
 from gpulab.tui.panels.tabs import TABS
 
@@ -227,19 +228,9 @@ def read_keymap() -> tuple[dict[str, str], str | None]:
     """
     path = keymap_path()
     try:
-        data = read_regular(path, USER_FILE_BYTES)
-    except FileNotFoundError:
-        return {}, None
-    except OSError as error:
-        return {}, f"{path.name}: {error.strerror or error}"
-    import tomllib
-
-    try:
-        entries = tomllib.loads(data.decode())
-    except ValueError as error:  # no TOML, or no UTF-8
-        return {}, one_line(f"{path.name}: {error}")
-    except RecursionError:
-        return {}, f"{path.name}: nested too deeply"
+        entries = tables_in(path) if path.exists() else {}
+    except UsageError as error:
+        return {}, one_line(str(error))
     known = {str(each.id) for each in (*KEYS, *_PLAYBACK)}
     good = {
         name: keys

@@ -193,8 +193,8 @@ ODD_FILES = {
     ),
     "much": (
         lambda path: path.write_text("light" * 1_000_000),
-        lambda path: path.write_text("#" * 1_000_000),
-        "keys.toml: larger than 65536 bytes",
+        lambda path: path.write_text("#" * 1_000_001),
+        "keys.toml: larger than 1000000 bytes",
     ),
 }
 
