@@ -129,8 +129,7 @@ class LabApp(App[int]):
         self.console.push_theme(Theme({"markdown.code": "bold cyan"}))
         self._ascii_only = ascii_only
         self._own_filters: dict[str, LineFilter] = {}
-        kept, self._no_theme = kept_theme()
-        self._choose_theme(kept)
+        self._choose_theme(kept_theme())
         self.animation_level = "none"
         tick_s = 1 / (min(hertz, 2) if over_ssh() else hertz)
         self._keymap_of_user: dict[str, str] = {}
@@ -490,7 +489,7 @@ class LabApp(App[int]):
     def on_mount(self) -> None:
         self._keymap_of_user, problem = read_keymap()
         self.set_keymap(self._keymap_of_user)
-        if problem := problem or self.notice or self._no_theme:
+        if problem := problem or self.notice:
             self._lab.refuse(problem)
         loop = asyncio.get_running_loop()
 

@@ -171,20 +171,10 @@ def test_the_theme_is_kept(sized, monkeypatch):
 ODD_FILES = {
     # what lies there: (the theme, the keys, what is said)
     "pipes": (os.mkfifo, os.mkfifo, "keys.toml: not a regular file"),
-    "a device": (
-        lambda path: path.symlink_to("/dev/zero"),
-        lambda path: path.write_text('run = "f5"'),
-        "theme: not a regular file",
-    ),
     "odd bytes": (
         lambda path: path.write_bytes(b"\xff"),
         lambda path: path.write_bytes(b"\xff"),
         "keys.toml: 'utf-8' codec",
-    ),
-    "another's": (
-        lambda path: path.write_text("sepia"),
-        lambda path: path.touch(),
-        "theme: it names no theme",
     ),
     "nesting": (
         lambda path: path.write_text("light"),
@@ -211,14 +201,12 @@ def test_whatever_lies_in_the_place_of_theme_and_keys_is_said(sized, name):
     *make, said = ODD_FILES[name]
     lay(*make)
     keys, problem = read_keymap()
-    theme, no_theme = kept_theme()
-    assert said in (problem or no_theme)
-    assert (theme, len(keys)) == ("light" if name == "nesting" else TERMINAL, "run" in keys)
+    assert said in problem
+    assert (kept_theme(), len(keys)) == ("light" if name == "nesting" else TERMINAL, "run" in keys)
 
 
-@pytest.mark.parametrize("name", ["pipes", "a device"])
-def test_the_app_comes_up_beside_odd_files_and_says_so(sized, name):
-    *make, said = ODD_FILES[name]
+def test_the_app_comes_up_beside_odd_files_and_says_so(sized):
+    *make, said = ODD_FILES["pipes"]
     lay(*make)
 
     async def journey(pilot):
