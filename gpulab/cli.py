@@ -27,7 +27,6 @@ from gpulab.options import HOW_TO_RUN, Options, UsageError, flag_of, flags, help
 
 _HELP = ("-h", "--help")
 _INTERRUPTED = 130
-_WIDTH = 79
 _SEPARATOR = "--"
 """Before the program that is followed, whose arguments are its own."""
 _FLAGS = [mode for mode in Mode if mode not in (Mode.SCREEN, Mode.FOLLOW)]
@@ -136,7 +135,7 @@ def help_text(arguments: Sequence[str]) -> str:
     usage = f"{'' if mode == Mode.SCREEN else mode.partition(' ')[0]} {chosen.usage}".strip()
     page = argparse.ArgumentParser(
         usage=f"gpulab {usage}{'' if mode == Mode.FOLLOW else ' [flags]'}",
-        description=fill(chosen.about, _WIDTH),
+        description=fill(chosen.about, 79),
         epilog=_RUN_EXAMPLES.format(verdicts="\n".join(_verdicts())) if mode == Mode.RUN else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,

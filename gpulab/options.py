@@ -107,7 +107,6 @@ _READS_RUN = {Mode.REPLAY, Mode.WATCH}
 _PRINTS_A_RUN = {Mode.RUN, *_READS_RUN}
 _PRINTS_OPERATIONS = {*_PRINTS_A_RUN, Mode.FOLLOW}
 _GATED = {Mode.RUN, Mode.COMPARE}
-_SLOWER = 0.03
 
 
 @dataclass(frozen=True)
@@ -248,7 +247,7 @@ class Options:
     )
     """exit code 5 if a speedup (of this variant) is below, 6 if inconclusive"""
     fail_if_slower: float | None = _to_print(
-        {Mode.COMPARE}, ("3%", kinds.share), const=_SLOWER, feature="gate"
+        {Mode.COMPARE}, ("3%", kinds.share), const=0.03, feature="gate"
     )
     """exit code 5 if B takes that much longer than A (3%), 6 if inconclusive"""
     gate: Path | None = _to_print(_GATED, ("FILE.toml", kinds.path), feature="gate")

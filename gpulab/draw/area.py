@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from gpulab.draw.axis import LogAxis
 from gpulab.draw.bars import bar
-from gpulab.draw.blocks import Text
+from gpulab.draw.blocks import Text, styled_words
 from gpulab.draw.canvas import Canvas, fit, wide
 
 
@@ -45,8 +45,8 @@ class Area:
 
     def put_text(self, row: int, column: int, text: Text) -> None:
         """One line with its styles."""
-        for words, style in text.parts:
-            self.put(row, column, words, style or text.style)
+        for words, style in styled_words(text):
+            self.put(row, column, words, style or str(text.style))
             column += wide(words)
 
     def interval(

@@ -6,21 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, exp, floor, log, log10
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from gpulab.core.units import seconds
-from gpulab.draw.figure import Scale, decades
+
+if TYPE_CHECKING:
+    from gpulab.draw.figure import Scale
 
 _ROUND = (1.0, 2.0, 5.0, 10.0)
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
-_WIDE = 4.0
-"""Ends that are so many times apart have ticks at 1, 2 and 5 times a power of ten."""
 _GAP = 2
 """Cells between two labels."""
 _NEARLY = 0.1
 """Cells that an end may lie outside."""
-_COST_OF_STEP = 0.8
-"""Empty decades that are as bad as a decade more from one tick to the next."""
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 _FAR = 99.0
 """Decades: no axis reaches so far."""
 
@@ -35,7 +34,6 @@ class LogAxis:
 
     @cached_property
     def per_decade(self) -> float:
-        """Cells."""
         return (self.cells - 1) / (log10(self.high) - log10(self.low))
 
     def position(self, value: float) -> float:
@@ -66,7 +64,8 @@ class LogAxis:
 
     def _candidates(self) -> list[list[float]]:
         """Round numbers inside, from few to many."""
-        if self.high / self.low >= _WIDE:
+        # ends that are so far apart have ticks at 1, 2 and 5 times a power of ten
+        if self.high / self.low >= 4.0:
             powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
             sets = [
                 [10.0**power * factor for power in powers for factor in factors]
@@ -142,7 +141,8 @@ def evened(scale: Scale, cells: int, least: int) -> Scale:
                 low = first / 10 ** (below / per_decade)
                 high = first * 10 ** ((last - below) / per_decade)
                 ticks = [tick for tick in decades(low, high) if _is_step(tick / first, every)]
-                cost = log10(high / low) + _COST_OF_STEP * every
+                # as bad as so many empty decades: a decade more from one tick to the next
+                cost = log10(high / low) + 0.8 * every
                 found.append((cost, replace(scale, low=low, high=high, ticks=ticks)))
                 break
     return min(found, key=lambda entry: entry[0])[1] if found else scale
@@ -150,6 +150,21 @@ def evened(scale: Scale, cells: int, least: int) -> Scale:
 
 def _is_step(factor: float, decades: int) -> bool:
     return round(log10(factor)) % decades == 0
+
+
+def decade(value: float) -> str:
+    """A power of ten, such as 0.01, 10, 1k, 100G."""
+    power = floor(log10(value) + 0.5)
+    if power < 0:
+        return f"{10.0**power:g}"
+    if power >= len(_PREFIXES) * 3:
+        return f"1e{power}"
+    return f"{10 ** (power % 3)}{_PREFIXES[power // 3]}"
+
+
+def decades(low: float, high: float) -> list[float]:
+    first, last = floor(log10(low) + 0.999), floor(log10(high) + 0.001)
+    return [10.0**power for power in range(first, last + 1)]
 
 
 def tick_seconds(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Bars of a share, of levels, and of parts: where the time of a step goes, in cells in proportion,
+"""Bars of a share, of a level, and of parts: where the time of a step goes, in cells in proportion,
 each part in its colour, or in its letter where there are no colours.
 """
 
@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from string import ascii_uppercase, digits
 
 from rich.cells import cell_len
+from rich.text import Text
 
 from gpulab.core.payloads import COPY, DATA, SYNC, UNMARKED, USEFUL
-from gpulab.draw.blocks import Text
 
 CELLS = 30
-_LETTERS_BESIDE = 2
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = "▁▂▃▄▅▆▇█"
 CATEGORIES: Mapping[str, tuple[str, str]] = {
@@ -120,12 +119,6 @@ def gauge(share: float, cells: int) -> str:
     return filled + "░" * (cells - len(filled))
 
 
-def levels(values: Sequence[float], top: float) -> str:
-    """A cell a value, as high as it is on a scale from 0 to `top`."""
-    last = len(_LEVELS) - 1
-    return "".join(_LEVELS[min(last, max(0, int(value / top * len(_LEVELS))))] for value in values)
-
-
 def tall_levels(value: float, top: float, rows: int) -> list[str]:
     """The cells of a column from the lowest up, as high as the value is on a scale from 0 to
     `top`, which fills them all; the lowest is always seen.
@@ -160,7 +153,7 @@ def _words_inside(part: StepPart, cells: int, computing: str) -> str:
     """Its name and share, or its share alone, where letters are left on both sides."""
     share = computing if part.words == USEFUL and computing else f"{part.share:.0%}"
     for words in (f" {WORDS.get(part.words, part.words)} {share} ", f" {share} "):
-        if cell_len(words) + _LETTERS_BESIDE <= cells:
+        if cell_len(words) + 2 <= cells:
             return words
     return ""
 

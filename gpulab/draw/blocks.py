@@ -1,161 +1,53 @@
-"""What views return: texts, tables and groups of them as data. Renderers for the terminal, HTML and
-Markdown stand in `gpulab/show`.
+"""What views return: blocks that Rich draws on a terminal as they are. The renderers for HTML and
+Markdown in `gpulab/show` read the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from typing import Literal, Self, TypeAlias
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, TypeAlias
 
+from rich import table as rich_table
 from rich.cells import cell_len
+from rich.console import Group as Group
+from rich.constrain import Constrain
+from rich.padding import Padding
+from rich.text import Text as Text
 
 from gpulab.draw.figure import Figure
 
-Overflow = Literal["fold", "ellipsis", "crop", "ignore"]
-Justify = Literal["left", "right"]
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
+FAILED_HERE = "  ◀ "
+"""Between a line of code and the message of what failed there."""
+_NUMBER = 4
 
 
-class Text:
-    """Words in several styles, such as "bold cyan"; `style` is that of all of them.
-
-    `no_wrap`: each of its lines stays one, and `overflow` says how one ends that is too long.
-    """
-
-    def __init__(
-        self,
-        words: str = "",
-        style: str = "",
-        *,
-        no_wrap: bool = False,
-        overflow: Overflow | None = None,
-    ) -> None:
-        self.style = style
-        self.no_wrap = no_wrap
-        self.overflow = overflow
-        self.parts: list[tuple[str, str]] = []
-        """Words, and the style that they have besides."""
-        self.append(words)
-
-    @classmethod
-    def assemble(cls, *parts: str | Text | tuple[str, str]) -> Self:
-        text = cls()
-        for part in parts:
-            words, style = part if isinstance(part, tuple) else (part, "")
-            text.append(words, style)
-        return text
-
-    def append(self, words: str | Text, style: str = "") -> Self:
-        """Add words, or a text in its own styles."""
-        if isinstance(words, Text):
-            self.parts += [(part, f"{words.style} {own}".strip()) for part, own in words.parts]
-        elif words:
-            self.parts.append((words, style))
-        return self
-
-    def join(self, texts: Iterable[Text]) -> Text:
-        """One text of several, with this one between them."""
-        joined = Text(no_wrap=self.no_wrap, overflow=self.overflow)
-        for number, text in enumerate(texts):
-            if number:
-                joined.append(self)
-            joined.append(text)
-        return joined
-
-    def lines(self) -> list[Text]:
-        """A text for each line."""
-        lines = [self._line()]
-        for words, style in self.parts:
-            first, *others = words.split("\n")
-            lines[-1].append(first, style)
-            lines += [self._line().append(other, style) for other in others]
-        return lines
-
-    def _line(self) -> Text:
-        return Text(style=self.style, no_wrap=self.no_wrap, overflow=self.overflow)
-
-    def rstrip(self) -> None:
-        """Remove white space from its end."""
-        while self.parts:
-            words, style = self.parts.pop()
-            if words := words.rstrip():
-                self.parts.append((words, style))
-                return
-
-    @property
-    def plain(self) -> str:
-        return "".join([words for words, _ in self.parts])
-
-    @property
-    def cell_len(self) -> int:
-        return cell_len(self.plain)
-
-    def __str__(self) -> str:
-        return self.plain
-
-    def __bool__(self) -> bool:
-        return bool(self.parts)
-
-    def __repr__(self) -> str:
-        return f"Text({self.plain!r}, {self.style!r})"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Text):
-            return NotImplemented
-        return self.style == other.style and self.parts == other.parts
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-@dataclass(frozen=True)
-class Head:
-    """A column of a table: what stands above it, and how wide it may be."""
-
-    words: str | Text = ""
-    justify: Justify = "left"
-    no_wrap: bool = False
-    overflow: Overflow = "ellipsis"
-    style: str = ""
-    min_width: int | None = None
-    width: int | None = None
-    max_width: int | None = None
-    vertical: Literal["top", "bottom"] = "top"
-
-
-@dataclass
-class Table:
+class Table(rich_table.Table):
     """Rows below the heads of their columns, `gap` cells apart, without lines."""
 
-    gap: int = 2
-    show_header: bool = True
-    title: str = ""
-    columns: list[Head] = field(default_factory=list)
-    rows: list[tuple[Block, ...]] = field(default_factory=list)
+    def __init__(self, gap: int = 2, *, show_header: bool = True, title: str = "") -> None:
+        super().__init__(
+            box=None,
+            padding=(0, gap, 0, 0),
+            pad_edge=False,
+            collapse_padding=not show_header,
+            show_header=show_header,
+            header_style="bold",
+            title=title or None,
+        )
 
-    def add_column(
-        self,
-        words: str | Text = "",
-        *,
-        justify: Justify = "left",
-        no_wrap: bool = False,
-        overflow: Overflow = "ellipsis",
-        style: str = "",
-        min_width: int | None = None,
-        width: int | None = None,
-        max_width: int | None = None,
-        vertical: Literal["top", "bottom"] = "top",
-    ) -> None:
-        head = Head(words, justify, no_wrap, overflow, style, min_width, width, max_width, vertical)
-        self.columns.append(head)
+    @property
+    def gap(self) -> int:
+        return self.padding[1]
 
-    def add_row(self, *cells: Block, style: str = "") -> None:
-        """Add a row; columns without heads are added where there are too few."""
-        while len(self.columns) < len(cells):
-            self.columns.append(Head())
-        if style:
-            cells = tuple(Text(cell, style) if isinstance(cell, str) else cell for cell in cells)
-        self.rows.append(cells + ("",) * (len(self.columns) - len(cells)))
+    @property
+    def cells(self) -> Iterator[tuple[RenderableType, ...]]:
+        """Yield the cells of each row."""
+        return zip(*(column.cells for column in self.columns), strict=True)
 
 
 def columns_table(*, gap: int = 2) -> Table:
@@ -168,14 +60,25 @@ def rows_table() -> Table:
     return Table(show_header=False)
 
 
-class Group:
-    """Blocks below each other."""
+def styled_words(text: Text) -> Iterator[tuple[str, str]]:
+    """Yield the words of a text, and the style that they have besides its own."""
+    ends = {0, len(text)}
+    for span in text.spans:
+        ends |= {span.start, span.end}
+    places = pairwise(sorted(ends))
+    styles = {
+        (start, end): " ".join(
+            str(each.style) for each in text.spans if each.start <= start < each.end
+        )
+        for start, end in places
+    }
+    for style, alike in groupby(styles, key=styles.__getitem__):
+        yield "".join(text.plain[start:end] for start, end in alike), style
 
-    def __init__(self, *blocks: Block) -> None:
-        self.blocks = blocks
 
-    def __iter__(self) -> Iterator[Block]:
-        return iter(self.blocks)
+def lines_of(text: Text) -> list[Text]:
+    """A text for each line."""
+    return list(text.split(allow_blank=True))
 
 
 @dataclass(frozen=True)
@@ -183,6 +86,9 @@ class Fitted:
     """Blocks that are made for a width, in cells."""
 
     of_width: Callable[[int], Iterable[Block]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self.of_width(options.max_width)
 
 
 @dataclass(frozen=True)
@@ -193,6 +99,9 @@ class Inside:
     left: int = 0
     width: int | None = None
 
+    def __rich__(self) -> RenderableType:
+        return Constrain(Padding(self.block, (0, 0, 0, self.left)), self.width)
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -201,6 +110,15 @@ class Heading:
     words: str
     aside: str = ""
     style: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield a line with the words at its left, and what is beside them at its right."""
+        left = f"── {self.words} "
+        right = f" {self.aside} ──" if self.aside else "──"
+        text = Text(left, "bold", no_wrap=True, overflow="ellipsis")
+        room = min(options.max_width, 160) - cell_len(left) - cell_len(right)
+        text.append("─" * max(2, room), "not bold dim")
+        yield text.append(right, f"not bold {self.style or 'dim'}")
 
 
 @dataclass(frozen=True)
@@ -212,12 +130,45 @@ class Code:
     lines: Sequence[tuple[int, str, Text]]
     failed: Mapping[int, str] = field(default_factory=dict)
 
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines: folded where the width ends, whole where they go to a file."""
+        lines = [
+            (_margin(number, sign), self._whole(number, line)) for number, sign, line in self.lines
+        ]
+        if options.no_wrap:
+            whole = Text("\n", no_wrap=True, overflow="ignore")
+            yield whole.join(margin.append(line) for margin, line in lines)
+            return
+        table = rich_table.Table.grid()
+        table.add_column(width=_NUMBER + 3)
+        table.add_column(overflow="fold")
+        for margin, line in lines:
+            table.add_row(margin, line)
+        yield table
+
+    def _whole(self, number: int, line: Text) -> Text:
+        """Return a line with the message of what failed there at its end."""
+        message = self.failed.get(number)
+        if message is None:
+            return line
+        return Text().append(line).append(f"{FAILED_HERE}{message}", "bold red")
+
+
+def _margin(number: int, sign: str) -> Text:
+    margin = Text().append(f"{number:>{_NUMBER}} ", "dim")
+    return margin.append(f"{sign} ", "bold" if sign.strip() else "")
+
 
 @dataclass(frozen=True)
 class Markdown:
     """A text in Markdown, in which tags are text."""
 
     source: str
+
+    def __rich__(self) -> RenderableType:
+        from gpulab.draw.rich_markdown import RichMarkdown  # which most pages do without
+
+        return RichMarkdown(self.source)
 
 
 Block: TypeAlias = (
@@ -227,13 +178,13 @@ Block: TypeAlias = (
 Leaf: TypeAlias = "Text | Table | Figure | Heading | Code | Markdown"
 
 
-def leaves(block: Block | None, width: int) -> Iterator[Leaf]:
+def leaves(block: RenderableType | None, width: int) -> Iterator[Leaf]:
     """Yield what a block is made of, at a width: for renderers that do not lay out."""
     match block:
         case str():
             yield Text(block)
         case Group():
-            for inner in block:
+            for inner in block.renderables:
                 yield from leaves(inner, width)
         case Fitted():
             for inner in block.of_width(width):
@@ -244,7 +195,7 @@ def leaves(block: Block | None, width: int) -> Iterator[Leaf]:
             yield block
 
 
-def joined_leaves(block: Block | None, width: int) -> Iterator[Leaf]:
+def joined_leaves(block: RenderableType | None, width: int) -> Iterator[Leaf]:
     """The same, with texts that follow each other as one: those that may be folded, and those that
     may not.
     """

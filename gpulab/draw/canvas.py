@@ -9,8 +9,7 @@ from operator import itemgetter
 from unicodedata import normalize
 
 from rich.cells import get_character_cell_size
-
-from gpulab.draw.blocks import Text
+from rich.text import Text
 
 _EMPTY = (" ", "")
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from gpulab.draw.area import Area
 
 _GRADIENT = ("blue", "cyan", "bright_cyan", "green", "bright_green")
-_NO_DOTS = 0x2800
 _DOTS = (0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08)
 """The bits of a cell's left and right column, from the lowest dot up."""
 _LEVELS = 4
@@ -33,7 +32,7 @@ def draw_curve(area: Area, shares: Sequence[float | None], *, filled: bool = Tru
                     lowest = 0 if filled else height - 1
                     dots |= sum(column[max(0, lowest) : max(0, height)])
             if dots:
-                area.put(row, cell, chr(_NO_DOTS + dots), style)
+                area.put(row, cell, chr(0x2800 + dots), style)
 
 
 def _height(share: float, rows: int) -> int:

@@ -6,12 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import floor, log10
 from string import ascii_lowercase, ascii_uppercase
+from typing import TYPE_CHECKING
+
+from gpulab.draw.axis import decade as decade
+from gpulab.draw.axis import decades as decades
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
 
 _LETTERS = ascii_uppercase + ascii_lowercase
 STYLES = ("cyan", "green", "magenta", "yellow", "blue", "red")
-_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
 def letter_of(place: int) -> str:
@@ -88,21 +93,10 @@ class Figure:
     marks: Sequence[Mark] = ()
     bars: Sequence[Bar] = ()
 
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from gpulab.draw.plot import plot  # which a listing does without
 
-def decade(value: float) -> str:
-    """A power of ten, such as 0.01, 10, 1k, 100G."""
-    power = floor(log10(value) + 0.5)
-    if power < 0:
-        return f"{10.0**power:g}"
-    if power >= len(_PREFIXES) * 3:
-        return f"1e{power}"
-    return f"{10 ** (power % 3)}{_PREFIXES[power // 3]}"
-
-
-def decades(low: float, high: float) -> list[float]:
-    """The powers of ten between two values."""
-    first, last = floor(log10(low) + 0.999), floor(log10(high) + 0.001)
-    return [10.0**power for power in range(first, last + 1)]
+        yield plot(self, min(options.max_width, 160), 24)
 
 
 def scale_around(

@@ -12,12 +12,10 @@ _SIDE = 2
 
 
 def edge_rows(*, closed: bool) -> int:
-    """Return how many rows a frame takes."""
     return 2 if closed else 1
 
 
 def inner_width(width: int, *, closed: bool) -> int:
-    """Return how many cells a frame leaves in a row."""
     return max(0, width - 2 * _SIDE) if closed else width
 
 

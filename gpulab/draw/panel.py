@@ -11,7 +11,6 @@ from gpulab.draw.area import Area
 if TYPE_CHECKING:
     from gpulab.report.live import LiveReport
 
-_SHORTEST_NAMES = 12
 BASELINE, VARIANT = "blue", "cyan"
 _HIGHEST = 8
 """Rows of a bar."""
@@ -63,7 +62,7 @@ def name_width(run: LiveReport, width: int) -> int:
     most of it for what is drawn.
     """
     longest = max((len(variant.name) for variant in run.report.variants), default=0)
-    return min(longest, max(_SHORTEST_NAMES, width // 3))
+    return min(longest, max(12, width // 3))
 
 
 @dataclass(frozen=True)

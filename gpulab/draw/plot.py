@@ -1,30 +1,29 @@
-"""A figure in the cells of a terminal: lines in Braille, points as letters, bars in eighths."""
+"""A figure in the cells of a terminal: lines in Braille, points as letters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import floor
+from typing import TYPE_CHECKING
+
+from rich.text import Text
 
 from gpulab.draw.axis import Axis, axis_of, evened
-from gpulab.draw.bars import bar
-from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import Canvas, fit, wide
-from gpulab.draw.figure import Figure, Line, Mark, Scale
 
-_NO_DOTS = 0x2800
+if TYPE_CHECKING:
+    from gpulab.draw.figure import Figure, Line, Mark, Scale
+
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Braille: the bit of each dot, by row and column."""
 _AXIS_ROWS = 2
 """Rows below a plot: the axis, and its labels."""
 _LEAST_ROWS = 2
 """From one tick to the next."""
-_LONGEST_NAME = 18
 _SEVERAL = "+"
 """The mark of points that share a cell."""
 _BESIDE = (1, -1, 2, -2)
 """Columns from the cell of a point, in which it is drawn where another stands there."""
-_DASH = 4
-"""Every so many dots a dashed line has one."""
 Cell = tuple[int, int]
 
 
@@ -32,10 +31,8 @@ def plot(figure: Figure, width: int, height: int) -> Text:
     """The figure in so many columns and rows, of which the first is its title."""
     canvas = Canvas(width, height)
     canvas.put(0, 0, fit(figure.title, width), "bold")
-    if figure.y is None:
-        _draw_bars(canvas, figure, width, height)
-    else:
-        _Plot(canvas, figure, figure.y, width, height).draw()
+    assert figure.y is not None  # bars are drawn on pages and in pictures
+    _Plot(canvas, figure, figure.y, width, height).draw()
     return canvas.text()
 
 
@@ -60,7 +57,7 @@ class _Plot:
         for line in self._figure.lines:
             self._draw_line(line)
         for (row, column), (dots, style) in self._dots.items():
-            self._put(row, column, chr(_NO_DOTS + dots), style)
+            self._put(row, column, chr(0x2800 + dots), style)
         places = self._places_of_marks()
         for (row, column), marks in places.items():
             letter = marks[0].letter if len(marks) == 1 else _SEVERAL
@@ -107,7 +104,8 @@ class _Plot:
                 column = start[0] + share * (end[0] - start[0])
                 row = start[1] + share * (end[1] - start[1])
                 at += 1
-                if not line.dashed or at % _DASH == 0:
+                # every fourth dot of a dashed line
+                if not line.dashed or at % 4 == 0:
                     self._dot(floor(4 * (row + 0.5)), floor(2 * (column + 0.5)), line.style)
 
     def _dot(self, row: int, column: int, style: str) -> None:
@@ -160,7 +158,7 @@ class _Plot:
     def _name_marks(self, cell: Cell, marks: Sequence[Mark]) -> None:
         """By the name of one, or the letters of several."""
         several = _SEVERAL.join(mark.letter for mark in marks)
-        text = several if len(marks) > 1 else fit(marks[0].name, _LONGEST_NAME)
+        text = several if len(marks) > 1 else fit(marks[0].name, 18)
         row, column = cell
         width = wide(text)
         around = (
@@ -232,14 +230,3 @@ def _ticks_across(axis: Axis, scale: Scale) -> Iterator[tuple[int, int, str]]:
         return
     for start, text in axis.ticks(scale.label):
         yield start + wide(text) // 2, start, text
-
-
-def _draw_bars(canvas: Canvas, figure: Figure, width: int, height: int) -> None:
-    """A row a bar: its name, the bar, and its words."""
-    names = max((wide(each.name) for each in figure.bars), default=0)
-    words = max((wide(each.words) for each in figure.bars), default=0)
-    cells = max(10, width - names - words - 2)
-    for row, each in enumerate(figure.bars[: height - 1], 1):
-        canvas.put(row, 0, each.name)
-        canvas.put(row, names + 1, bar(each.value / figure.x.high, cells), each.style)
-        canvas.put(row, names + cells + 2, each.words)

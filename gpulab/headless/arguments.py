@@ -8,8 +8,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from math import isfinite
-from numbers import Real
 from os import PathLike, fspath
 from os.path import lexists
 from pathlib import Path
@@ -18,15 +16,12 @@ from typing import NoReturn
 
 from gpulab.option_values import WrongValueError, path, text_of
 from gpulab.options import KEYWORDS, Options, UsageError, flag_of
-from gpulab.scenario import Param, shown
+from gpulab.scenario import shown
 from gpulab.session.launch import Launch
-from gpulab.session.requests import KINDS
 
 
 def options_of(launch: Launch, params: object, keywords: Mapping[str, object]) -> Options:
     """Return the options that keywords give, checked as flags are; None is what was not given."""
-    scenario = launch.entry.scenario
-    defaults = scenario.params if scenario and not launch.functions else {}
     given = {name: value for name, value in keywords.items() if value is not None}
     for name in given:
         if name not in KEYWORDS:
@@ -38,7 +33,7 @@ def options_of(launch: Launch, params: object, keywords: Mapping[str, object]) -
     if callable(made_by):
         given["arguments"] = name_of(made_by, with_arguments=True)
     checked = {name: flag_of(name).value(value, f"{name}=") for name, value in given.items()}
-    return Options(chosen=_parameters(params, defaults), **checked)
+    return Options(chosen=_parameters(params), **checked)
 
 
 def run_file_of(value: object, trace: Path | None) -> Path | None:
@@ -112,27 +107,9 @@ def _refuse(name: str, value: object, hint: str) -> NoReturn:
     raise UsageError(f"{name}={shown(value)}: {hint}")
 
 
-def _parameters(value: object, defaults: Mapping[str, Param]) -> dict[str, str]:
-    """As texts, as flags give them; of names that the scenario lacks only their values are
-    looked at.
-    """
+def _parameters(value: object) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         _refuse("params", value, "write a mapping of names to values, such as {'n': 64}")
-    return {name: _parameter(name, chosen, defaults.get(name)) for name, chosen in value.items()}
-
-
-def _parameter(name: str, value: object, default: Param | None) -> str:
-    if not isinstance(value, str) and not _is_finite(value) and not isinstance(value, bool):
-        _refuse(name, value, "write a number, a text, True or False")
-    if default is not None and isinstance(value, str) != isinstance(default, str):
-        _refuse(name, value, f"{name} takes {KINDS[type(default)]}, as in {name}={default!r}")
-    return str(value)
-
-
-def _is_finite(value: object) -> bool:
-    try:
-        return isinstance(value, Real) and isfinite(value)
-    except OverflowError:
-        return False
+    return {name: str(chosen) for name, chosen in value.items()}

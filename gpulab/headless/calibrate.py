@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from gpulab.headless.drive import drive
-from gpulab.headless.output import check_run_file, open_terminal, write_json
-from gpulab.headless.plot import plot
-from gpulab.headless.printed import show_calibration, show_failures
+from gpulab.headless.output import check_run_file, open_terminal
+from gpulab.headless.replay import show_run
 from gpulab.options import Options
 from gpulab.report.build import CALIBRATION
-from gpulab.report.commands import calibration_report
 from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.requests import calibration_request
@@ -24,12 +22,5 @@ def calibrate(options: Options) -> int:
     path = options.output or default_path(CALIBRATION)
     check_run_file(path)
     with Interrupts() as interrupts:
-        report = drive(start(request, path), interrupts, terminal)
-    show_failures(report, terminal)
-    show_calibration(report, terminal, links_only=bool(options.ranks))
-    if options.json:
-        write_json(calibration_report(report), options.json)
-    if options.plot:
-        plot([([report], options.plot)], terminal)
-    assert report.exit_code is not None  # the run has ended
-    return report.exit_code
+        run = drive(start(request, path), interrupts, terminal)
+    return show_run(run, options, terminal)

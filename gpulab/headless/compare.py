@@ -33,7 +33,7 @@ from gpulab.report.report import RunReport
 from gpulab.session.run import whole_run
 from gpulab.session.saved import SUFFIXES, open_run
 from gpulab.session.sides import is_measured
-from gpulab.show.forms import rendered_comparison
+from gpulab.show.display import rendered_comparison
 
 _WITHOUT_RESULT = (Conclusion.FAILED, Conclusion.INTERRUPTED, Conclusion.SKIPPED)
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from gpulab.core.events import StageStarted
 from gpulab.core.statuses import ExitCode, Stage
@@ -17,17 +13,11 @@ from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import part
 from gpulab.headless.output import Terminal
 from gpulab.report.live import live_run
-from gpulab.report.report import RunReport
 from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.run import Run
 from gpulab.session.run_files import kept_elsewhere
 from gpulab.session.session import Session
 
-if TYPE_CHECKING:
-    from rich.live import Live as Display
-
-_SHOW_CURSOR, _HIDE_CURSOR = b"\x1b[?25h", b"\x1b[?25l"
-_FEWEST_ROWS, _MOST_ROWS = 4, 30
 _BRIEF = (Stage.START, Stage.TEARDOWN)
 
 
@@ -39,15 +29,13 @@ def progress_of(terminal: Terminal, before: Sequence[Text] = ()) -> Iterator[Cal
         return
     from rich.live import Live as Display
 
-    from gpulab.show.terminal import drawn
-
     lines = list(before)
-    live = Display(console=terminal.err, auto_refresh=False, transient=True)
-    with _cursor_while_stopped(live), live:
+    with Display(console=terminal.err, auto_refresh=False, transient=True) as live:
+        terminal.err.show_cursor()  # which a shell that Ctrl+Z gives its place would lack
 
         def show(run: Run) -> None:
             panels = _panels(run, terminal, len(lines))
-            live.update(drawn(Group(*lines, panels)), refresh=True)
+            live.update(Group(*lines, panels), refresh=True)
 
         yield show
 
@@ -55,36 +43,9 @@ def progress_of(terminal: Terminal, before: Sequence[Text] = ()) -> Iterator[Cal
 def _panels(run: Run, terminal: Terminal, lines_above: int) -> Block:
     """The panels of a run, in what the terminal has below some lines and above its last."""
     width, height = terminal.err.size
-    height = max(_FEWEST_ROWS, min(_MOST_ROWS, height - lines_above - 1))
+    height = max(4, min(30, height - lines_above - 1))
     live = live_run(run.report, run.state)
     return part("live.progress:progress_view", live, width=width, height=height) or ""
-
-
-@contextmanager
-def _cursor_while_stopped(live: Display) -> Iterator[None]:
-    """Ctrl+Z gives the shell a cursor, which the redrawn lines hide."""
-
-    def write(text: bytes) -> None:
-        with suppress(OSError):
-            os.write(live.console.file.fileno(), text)
-
-    def stop(*_: object) -> None:
-        write(_SHOW_CURSOR)
-        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        signal.raise_signal(signal.SIGTSTP)  # returns once it goes on
-        signal.signal(signal.SIGTSTP, stop)
-        if live.is_started:
-            write(_HIDE_CURSOR)
-
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGTSTP) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTSTP, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
 
 
 class PlainProgress:
@@ -120,9 +81,9 @@ def drive(
     *,
     before: Sequence[Text] = (),
     last: bool = True,
-) -> RunReport:
-    """The report of a run that was started after `interrupts` was entered; what was measured before
-    a signal stays.
+) -> Run:
+    """A run that was started after `interrupts` was entered, once it has ended; what was measured
+    before a signal stays.
 
     `before`: lines above the progress, where it is redrawn. After the `last` run a signal ends the
     program: all that is left to do is to print.
@@ -131,8 +92,8 @@ def drive(
     if note := kept_elsewhere(live.path):
         terminal.note(note)
     with progress_of(terminal, before) as progress:
-        report = drive_to_end(live, [progress]).report
-    interrupted = report.exit_code == ExitCode.INTERRUPTED
+        run = drive_to_end(live, [progress])
+    interrupted = run.report.exit_code == ExitCode.INTERRUPTED
     if last or interrupted:
         interrupts.end(answered=interrupted)
-    return report
+    return run

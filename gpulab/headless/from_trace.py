@@ -16,10 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from gpulab.catalog.reader import read_text
-from gpulab.catalog.source import UnreadableError
 from gpulab.core.files import open_regular
-from gpulab.core.limits import SOURCE_BYTES, TRACE_BYTES
+from gpulab.core.limits import TRACE_BYTES
 from gpulab.core.text import one_line
 from gpulab.features.from_trace.calls import RecordedCalls, recorded_calls
 from gpulab.features.from_trace.stream import trace_events
@@ -29,7 +27,6 @@ from gpulab.headless.new import write_scenario
 from gpulab.headless.output import open_terminal
 from gpulab.options import Options, UsageError
 
-_MOST = 10
 _LENGTH_BYTES = 4
 """At the end of a gzip archive: how long it is unpacked."""
 
@@ -45,7 +42,7 @@ def from_trace(files: Sequence[str], options: Options) -> int:
     recorded = _recorded(trace)
     try:
         title = one_line(trace.name).replace('"', "'").replace("\\", "/")
-        text, written, named = operation_file(title, recorded, options.top or _MOST)
+        text, written, named = operation_file(title, recorded, options.top or 10)
     except NoneIsolableError as error:
         raise UsageError(
             f"--from-trace {trace}: none of its heaviest operations can be called alone: {error}"
@@ -55,7 +52,6 @@ def from_trace(files: Sequence[str], options: Options) -> int:
             f"--from-trace {trace}: torch knows the arguments of its operations, and cannot be "
             f"imported ({error}): pip install torch"
         ) from None
-    _require_runnable(trace, text)
     write_scenario("--from-trace", path, text)
     others = f", and why {named} are not in it" if named else ""
     shown = shlex.quote(str(path))
@@ -112,14 +108,3 @@ def _unpacked(file: BinaryIO) -> io.TextIOWrapper:
     file.seek(0)
     unpacked = gzip.GzipFile(fileobj=file) if packed else file
     return io.TextIOWrapper(unpacked, encoding="utf-8-sig", newline="")
-
-
-def _require_runnable(trace: Path, text: str) -> None:
-    """UsageError where --run would not read what is to be written."""
-    problem = "" if len(text) <= SOURCE_BYTES else f"larger than {SOURCE_BYTES} bytes"
-    try:
-        read_text("" if problem else text)
-    except UnreadableError as error:
-        problem = str(error)
-    if problem:
-        raise UsageError(f"--from-trace {trace}: its operations make no scenario: {problem}")

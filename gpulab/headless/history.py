@@ -56,8 +56,6 @@ def _is_ours_alone(path: Path) -> bool:
 
 
 _MOST_NAMED = 8
-_MANY = 200
-"""Run files, which take seconds to read."""
 
 
 def history(name: str, options: Options) -> int:
@@ -100,7 +98,8 @@ def _read(terminal: Terminal) -> list[PastRun]:
     runs: list[PastRun] = []
     with Store() as store:
         unread = store.unread()
-        if len(unread) > _MANY:
+        # which take seconds to read
+        if len(unread) > 200:
             terminal.note(f"reading {len(unread):,} run files that the store lacks")
         runs = store.runs()
     if problem := store.problem():

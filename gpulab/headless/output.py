@@ -56,12 +56,6 @@ class PlainConsole(Console):
             soft_wrap=False,
         )
 
-    def print(self, *blocks: Any, **how: Any) -> None:
-        """Print blocks, as `Console.print` does."""
-        from gpulab.show.terminal import drawn
-
-        super().print(*map(drawn, blocks), **how)
-
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:

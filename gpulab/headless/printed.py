@@ -24,8 +24,6 @@ from gpulab.show.raw_times import RAW_NOTE, raw_table
 from gpulab.show.short_result import short_result
 from gpulab.show.view import failures
 
-_ALL_OPERATIONS = 40
-
 
 def show_failures(report: RunReport, terminal: Terminal) -> None:
     """Print to stderr what a failure left: before the result, which ends with the cause."""
@@ -69,7 +67,6 @@ def _tables_of_operations(report: RunReport, options: Options) -> list[Block] | 
 
 
 def show_raw(report: RunReport, terminal: Terminal) -> None:
-    """Print the distribution of the raw times."""
     with _usage_errors(terminal):
         terminal.show(raw_table(report))
         terminal.results.print(RAW_NOTE, style="dim", soft_wrap=not terminal.results.is_terminal)
@@ -121,7 +118,7 @@ def show_program(report: RunReport, terminal: Terminal, options: Options) -> Non
     """Print the result of a program that was followed."""
     tables = _tables_of_operations(report, options)
     if options.verbose and tables is None:
-        table = operations(report, most=_ALL_OPERATIONS)
+        table = operations(report, most=40)
         tables = [table] if table else None
     shown = Shown(report, Target.TERMINAL, operations=tables, verbose=options.verbose)
     terminal.show(result(shown))

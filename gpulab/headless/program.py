@@ -39,9 +39,6 @@ _SIGNALS = (
     signal.SIGUSR1,
     signal.SIGUSR2,
 )
-_GRACE_S, _FIRST_S = 4.0, 10.0
-_APART_S = 0.05
-"""In which all processes of a job have a signal that is sent to one after another."""
 
 
 def follow(command: Sequence[str], options: Options) -> int:
@@ -119,7 +116,7 @@ class _Refresh:
 
     def __init__(self, every_s: float, terminal: Terminal) -> None:
         self._every_s, self._terminal = every_s, terminal
-        self._next = monotonic() + min(_FIRST_S, every_s)
+        self._next = monotonic() + min(10.0, every_s)
 
     def tell(self, run: Run) -> None:
         if monotonic() < self._next:
@@ -154,7 +151,7 @@ def _signals_for(session: ProgramSession) -> Iterator[None]:
         yield
     finally:
         came.put(None)
-        forwarding.join(_GRACE_S)
+        forwarding.join(4.0)
         sys.stderr.flush()
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -167,7 +164,8 @@ def _forward(
 ) -> None:
     while (item := came.get()) is not None:
         number, at = item
-        sleep(max(0.0, at + _APART_S - monotonic()))
+        # in which all processes of a job have a signal that is sent to one after another
+        sleep(max(0.0, at + 0.05 - monotonic()))
         if not witness.saw(number, at):
             session.forward(number)
     witness.end()

@@ -30,12 +30,11 @@ from gpulab.proc.fork import die_with_parent
 from gpulab.proc.orphans import Orphans
 from gpulab.proc.spawn import Captured, HangsError, capture
 from gpulab.session.drive import Interrupts, StoppedError
+from gpulab.session.interleaved import SideError
 
 _NAME = "program"
 _USAGE = "write gpulab --compare -- python a.py -- python b.py"
 _SEPARATOR = "--"
-_TIMEOUT_S = 600.0
-_STEP_FLAGS = ("chosen", "arguments", "device", "threads", "smoke")
 
 
 def measure_programs(
@@ -47,9 +46,9 @@ def measure_programs(
     """Run both until it is known which is faster, and whether the second is slower than what is
     demanded. UsageError where one cannot be started.
     """
-    for flag in options.given(*_STEP_FLAGS):
+    for flag in options.given("chosen", "arguments", "device", "threads", "smoke"):
         raise UsageError(f"{flag}: a program takes its own arguments; {_USAGE}")
-    pair = _Pair(_commands(words), options.seed, options.timeout_s or _TIMEOUT_S)
+    pair = _Pair(_commands(words), options.seed, options.timeout_s or 600.0)
     with Orphans() as orphans, Interrupts() as interrupts:
         interrupts.stop_with(pair.stop)
         pair.environment = {**os.environ, **orphans.environment}
@@ -79,8 +78,8 @@ def _measured(
         terminal.note("each once, untimed; then in turn", "dim")
         findings = pair.first_runs()
         measure_pairs(pair.measure, pair.pairs, options, terminal, most_slower)
-    except _FailedError as error:
-        reason = side_failed(side=shlex.join(error.command), message=str(error))
+    except SideError as error:
+        reason = side_failed(side=error.side, message=str(error))
         report = pair.report([])
         return _ended(report, ExitCode.FAILED, reason)
     except StoppedError:
@@ -92,14 +91,6 @@ def _ended(
     report: ComparisonReport, code: ExitCode, reason: Finding | None = None
 ) -> ComparisonReport:
     return replace(report, outcome=conclusion_of(code), exit_code=code, reason=reason)
-
-
-class _FailedError(Exception):
-    """A program did not end with exit code 0: it is not known what its time is of."""
-
-    def __init__(self, command: Sequence[str], message: str) -> None:
-        super().__init__(message)
-        self.command = command
 
 
 class _Pair:
@@ -161,7 +152,7 @@ class _Pair:
         return ComparisonReport(before=before, after=after, comparisons=[comparison])
 
     def _run(self, command: Sequence[str]) -> tuple[float, Captured]:
-        """Seconds from start to end, and what it printed. StoppedError, _FailedError."""
+        """Seconds from start to end, and what it printed. StoppedError, SideError."""
         started = perf_counter()
         try:
             ended = capture(
@@ -175,7 +166,7 @@ class _Pair:
             raise UsageError(f"{command[0]}: {error.strerror}") from None
         except HangsError:
             said = f"no end within {self._timeout_s:.0f} s (--timeout)"
-            raise _FailedError(command, said) from None
+            raise SideError(shlex.join(command), said) from None
         passed_s = perf_counter() - started
         if self._stopped:
             raise StoppedError
@@ -185,7 +176,7 @@ class _Pair:
             how = f"exit code {ended.code}"
             if ended.code < 0:
                 how = f"killed by signal {-ended.code} ({signal.strsignal(-ended.code)})"
-            raise _FailedError(command, how + said)
+            raise SideError(shlex.join(command), how + said)
         return passed_s, ended
 
     def _begun(self, kill: Callable[[], None]) -> None:

@@ -17,7 +17,6 @@ from gpulab.features import present
 from gpulab.features.goodput.job import with_from_start
 from gpulab.headless.export import export
 from gpulab.headless.output import Terminal, open_terminal, write_json
-from gpulab.headless.plot import plot
 from gpulab.headless.printed import (
     show_calibration,
     show_failures,
@@ -30,7 +29,7 @@ from gpulab.report.commands import CalibrationReport, CommandReport, calibration
 from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.session.saved import open_run
-from gpulab.show.forms import rendered
+from gpulab.show.display import as_file
 
 
 def replay(name: str, options: Options) -> int:
@@ -86,10 +85,8 @@ def show_run(run: Run, options: Options, terminal: Terminal) -> int:
             show_report(report, terminal, options)
     if options.json:
         write_json(_command(run, report), options.json)
-    if options.export:
-        export([(partial(rendered, report), options.export)], terminal)
-    if options.plot:
-        plot([([report], options.plot)], terminal)
+    targets = [target for target in (options.export, options.plot) if target]
+    export([(partial(as_file, [report]), target) for target in targets], terminal)
     return ExitCode.FAILED if report.exit_code is None else report.exit_code
 
 

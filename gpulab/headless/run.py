@@ -17,16 +17,14 @@ from gpulab.commit import version
 from gpulab.core.failures import worker_not_run
 from gpulab.core.jobs import Required, RunRequest
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
-from gpulab.core.units import duration, interval, seconds, times
-from gpulab.draw.blocks import Block, Group, Text, columns_table
-from gpulab.draw.styles import QUICK, STYLES, with_star
+from gpulab.core.units import duration, interval, seconds
+from gpulab.draw.blocks import Block, Group, Text
+from gpulab.draw.styles import QUICK
 from gpulab.features import part, present
 from gpulab.features.goodput.job import with_from_start
-from gpulab.features.goodput.view import share
 from gpulab.headless.drive import drive
 from gpulab.headless.export import export
 from gpulab.headless.output import Terminal, open_terminal, say_sharing, write_json
-from gpulab.headless.plot import plot
 from gpulab.headless.printed import show_failures, show_markdown, show_raw, show_report
 from gpulab.headless.run_plan import PlannedRun, plan_runs
 from gpulab.options import Options, UsageError
@@ -37,10 +35,7 @@ from gpulab.report.sentences import sentence, sentence_with_place
 from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
-from gpulab.show.forms import rendered
-from gpulab.show.view import outcome_words
-from gpulab.stats.comparison import Comparison
-from gpulab.stats.verdicts import in_table
+from gpulab.show.display import as_file
 
 if TYPE_CHECKING:
     from gpulab.features.sweeps.runs import SweepRuns
@@ -126,49 +121,6 @@ def ending(reports: Sequence[RunReport]) -> Block:
     if any(report.quick for report in reports):
         parts.append(Text(QUICK, "dim"))
     return Group(*parts)
-
-
-def summary(reports: Sequence[RunReport]) -> Block:
-    """Return a table of several runs: a row for each comparison with the baseline, by run."""
-    table = columns_table()
-    table.add_column("", overflow="fold", min_width=8)
-    for head in ("speedup", "99 % interval"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("verdict")
-    table.add_column("computing", no_wrap=True)
-    for report in reports:
-        compared = list(report.first_comparisons) if report.has_speedups else []
-        failed = report.exit_code != ExitCode.MEASURED
-        came_to = _outcome(report) if failed or not compared else ""
-        table.add_row(Text(report.scenario, "bold"), "", "", came_to)
-        for comparison in compared:
-            word = with_star(in_table(comparison), quick=report.quick)
-            table.add_row(
-                f"  {comparison.variant}",
-                times(comparison.speedup),
-                interval(comparison.speedup),
-                Text(word, STYLES[comparison.verdict]),
-                _computing(report, comparison),
-            )
-    quick = any(report.quick for report in reports)
-    return Group(table, Text(QUICK, "dim")) if quick else table
-
-
-def _computing(report: RunReport, comparison: Comparison) -> str:
-    """The share in which it computes, before and after."""
-    both = [report.variant(name).goodput for name in (comparison.against, comparison.variant)]
-    shares = [share(summary) for summary in both if summary is not None]
-    return " → ".join(shares) if len(shares) == len(both) else ""
-
-
-def _outcome(report: RunReport) -> Text:
-    measured = report.exit_code == ExitCode.MEASURED
-    text = outcome_words(report)
-    if report.reason:
-        text += f": {sentence_with_place(report.reason)}"
-    elif measured and not report.smoke:
-        text += ": nothing is compared; --run it alone to see what it shows"
-    return Text(text, "dim" if measured else "bold red")
 
 
 def run(names: Sequence[str], options: Options) -> int:
@@ -290,24 +242,25 @@ class _Command:
         elif self._library:
             terminal.show(ending(reports))
         elif len(reports) > 1:
-            terminal.results.print(summary(reports))
+            names = max(len(report.scenario) for report in reports)
+            lines = [
+                run_line(report, number, len(reports), name_width=names)
+                for number, report in enumerate(reports, 1)
+            ]
+            terminal.show(Group(*lines, ending(reports)))
         if self._several and len(reports) > 1:
             terminal.say(f"run files: {self._planned[0].path.parent}")
         if options.json:
             write_json(command, options.json)
         if options.junit:
             self._write_junit(options.junit, command)
-        pictures: list[tuple[Sequence[RunReport], Path]] = []
-        pages: list[tuple[Callable[[str], str], Path]] = []
+        files: list[tuple[Callable[[str], str | bytes], Path]] = []
         for planned_run, report in zip(self._planned, reports, strict=False):
-            if planned_run.picture and report.run_file:
-                pictures.append(([report], planned_run.picture))
-            if planned_run.page and report.run_file:
-                pages.append((partial(rendered, report), planned_run.page))
+            if report.run_file:
+                files += [(partial(as_file, [report]), target) for target in planned_run.outputs]
         if options.plot:
-            pictures += curves(swept, options.plot)
-        export(pages, terminal)
-        plot(pictures, terminal)
+            files += [(partial(as_file, each), path) for each, path in curves(swept, options.plot)]
+        export(files, terminal)
         return command.exit_code
 
     def _write_junit(self, target: Path, command: CommandReport) -> None:
@@ -336,7 +289,7 @@ class _Command:
                 report = _not_started(planned_run, error)
             else:
                 before = [heading] if several else []
-                report = drive(live, interrupts, terminal, before=before, last=last)
+                report = drive(live, interrupts, terminal, before=before, last=last).report
             show_failures(report, terminal)
         if options.from_start is not None:
             report = with_from_start(report, options.from_start)
@@ -371,7 +324,8 @@ class _Command:
             except UsageError as error:
                 self._terminal.note(str(error), "yellow")
                 continue
-            scenario.final = drive(live, interrupts, self._terminal, last=number == len(finals))
+            run = drive(live, interrupts, self._terminal, last=number == len(finals))
+            scenario.final = run.report
             show_failures(scenario.final, self._terminal)
             if scenario.final.exit_code == ExitCode.INTERRUPTED:
                 break

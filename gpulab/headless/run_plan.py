@@ -34,8 +34,8 @@ class PlannedRun:
     launch: Launch
     request: RunRequest | RunReport
     path: Path
-    picture: Path | None
-    page: Path | None
+    outputs: Sequence[Path]
+    """What is written of it besides: a page, a picture."""
     label: str
     repetition: int = 0
 
@@ -58,30 +58,27 @@ def plan_runs(names: Sequence[str], options: Options, gate: RunGate | None) -> l
     labels = [launch.label for launch in launches]
     if options.trace and len(set(labels)) < len(labels):
         raise UsageError("--trace: two of the runs have the same name; run them one by one")
-    pictures = _files_of(labels, "plot", options.plot)
     pages = _files_of(labels, "export", options.export)
-    planned = []
-    for repetition in range(options.repeat or 1):
-        files = zip(launches, requests, pictures, pages, strict=True)
-        for launch, request, picture, page in files:
-            label = _numbered(launch.label, repetition, options.repeat)
+    pictures = _files_of(labels, "plot", options.plot)
+    repetitions = range(options.repeat or 1)
+    numbered = [_numbered(each, at, options.repeat) for at in repetitions for each in labels]
+    paths = _paths(numbered, options)
+    Path.cwd()  # which fails where that folder was deleted: torch would say that it is broken
+    for target in (options.json_file, options.trace):
+        if target in paths:
+            raise UsageError(f"{target} is a run file, which is never overwritten")
+    planned: list[PlannedRun] = []
+    for repetition in repetitions:
+        for launch, request, *files in zip(launches, requests, pages, pictures, strict=True):
+            label, path = numbered[len(planned)], paths[len(planned)]
             if isinstance(request, RunRequest):
                 if repetition and options.profile != "on":
                     request = _times_only(request)
                 if repetition or len(launches) > 1:
                     request = _with_own_trace(request, label)
-            if repetition:
-                picture = page = None
-            planned.append(PlannedRun(launch, request, Path(), picture, page, label, repetition))
-    paths = _paths([planned_run.label for planned_run in planned], options)
-    Path.cwd()  # which fails where that folder was deleted: torch would say that it is broken
-    for target in (options.json_file, options.trace):
-        if target in paths:
-            raise UsageError(f"{target} is a run file, which is never overwritten")
-    return [
-        replace_fields(planned_run, path=path)
-        for planned_run, path in zip(planned, paths, strict=True)
-    ]
+            outputs = [] if repetition else [file for file in files if file is not None]
+            planned.append(PlannedRun(launch, request, path, outputs, label, repetition))
+    return planned
 
 
 def _with_gate(launch: Launch, options: Options, gate: RunGate | None) -> Options:

@@ -24,11 +24,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 LOOPBACK = "127.0.0.1"
-_PORT = 8000
-_GRACE_S = 1.0
-"""For pages that are open when it ends."""
 _COOKIE = "gpulab"
-_PAGE = Path(__file__).parent / "web"
 _POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline'; "
     "style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; connect-src 'self'"
@@ -39,8 +35,6 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-_MOST_TABS = 64
-"""Each is a process of 70 MB."""
 _FORBIDDEN = "open the whole address that gpulab --serve printed: it ends in ?token=..."
 
 
@@ -64,7 +58,8 @@ def serve(folder: str, options: Options) -> int:
     # the shell that textual-serve starts it with becomes it; Ctrl+C, which reaches all processes of
     # the terminal, ends the server, and that ends it
     server = _server(f"trap '' INT; exec {shlex.join(command)}", token)
-    web.run_app(server._make_app(), sock=listening, print=None, shutdown_timeout=_GRACE_S)
+    # for pages that are open when it ends
+    web.run_app(server._make_app(), sock=listening, print=None, shutdown_timeout=1.0)
     return 0
 
 
@@ -72,7 +67,7 @@ def _listening(listen: str | None) -> socket.socket:
     """At a port that is free where the usual one is not. UsageError."""
     host, _, port = (listen or "").rpartition(":")
     host = host.strip("[]") or LOOPBACK
-    wanted = int(port) if port else _PORT
+    wanted = int(port) if port else 8000
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in (wanted,) if listen else (wanted, 0):
         try:
@@ -134,11 +129,6 @@ def _server(command: str, token: str) -> Any:
 
     tabs: set[asyncio.Task[Any]] = set()
 
-    def refuse_too_many() -> None:
-        if len(tabs) >= _MOST_TABS:
-            text = f"{_MOST_TABS} tabs are open, the most of this server: close one and reload"
-            raise web.HTTPServiceUnavailable(text=text)
-
     class Guarded(Server):  # type: ignore[misc, unused-ignore]
         async def on_startup(self, app: web.Application) -> None:
             """Everything has been said."""
@@ -148,12 +138,7 @@ def _server(command: str, token: str) -> Any:
             for tab in tabs:
                 tab.cancel()
 
-        async def handle_index(self, request: web.Request) -> web.StreamResponse:
-            refuse_too_many()  # a browser shows nothing of what refuses a WebSocket
-            return await super().handle_index(request)
-
         async def handle_websocket(self, request: web.Request) -> web.StreamResponse:
-            refuse_too_many()
             tab = asyncio.current_task()
             assert tab is not None
             tabs.add(tab)
@@ -167,4 +152,4 @@ def _server(command: str, token: str) -> Any:
             app.middlewares.append(web.middleware(guard))
             return app
 
-    return Guarded(command, title="gpulab", templates_path=str(_PAGE))
+    return Guarded(command, title="gpulab", templates_path=str(Path(__file__).parent / "web"))

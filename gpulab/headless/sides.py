@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as replace_field
 from datetime import UTC, datetime
 from math import exp
-from pathlib import Path
 from statistics import median
 from time import monotonic
 from typing import Any
@@ -55,11 +54,6 @@ from gpulab.session.requests import request_for
 from gpulab.session.sides import HOW, Measured, sides_of
 from gpulab.session.temporary import temporary_folder
 
-_TIME_S = 30.0
-_LONGEST_S = 300.0
-"""Where nobody says how long, and too few pairs are there for an interval."""
-_MOST_LINES = 1_000
-
 
 def measure_sides(
     names: Sequence[str],
@@ -72,32 +66,15 @@ def measure_sides(
     """
     with Interrupts() as interrupts:
         with temporary_folder() as folder:
-            report = _measured(names, options, terminal, demanded, folder, interrupts)
+            sides = sides_of(names, options.what, folder)
+            jobs = _job_of(sides[0], options), _job_of(sides[1], options)
+            most_slower = demanded(sides[1].entry.name).slower
+            comparison = _Comparison(sides, jobs, options, terminal, most_slower)
+            with InterleavedRunner(sides, jobs, folder, options.timeout_s) as runner:
+                interrupts.stop_with(runner.stop)
+                report = comparison.of(runner)
         interrupts.end(answered=report.exit_code == ExitCode.INTERRUPTED)
         return report
-
-
-def _measured(
-    names: Sequence[str],
-    options: Options,
-    terminal: Terminal,
-    demanded: Callable[[str], Thresholds],
-    folder: Path,
-    interrupts: Interrupts,
-) -> ComparisonReport:
-    sides = sides_of(names, options.what, folder)
-    jobs = _job_of(sides[0], options), _job_of(sides[1], options)
-    most_slower = demanded(sides[1].entry.name).slower
-    comparison = _Comparison(sides, jobs, options, terminal, most_slower)
-    with InterleavedRunner(sides, jobs, folder, options.timeout_s) as runner:
-        interrupts.stop_with(runner.stop)
-        try:
-            comparison.run(runner)
-        except SideError as error:
-            return comparison.failed(error)
-        except StoppedError:
-            return comparison.report(runner, ExitCode.INTERRUPTED)
-        return comparison.report(runner)
 
 
 def refuse_measuring(options: Options) -> None:
@@ -148,9 +125,10 @@ def measure_pairs(
                 return
         passed_s = monotonic() - started
         next_s = passed_s / done if options.time_s else 0.0
-        if passed_s + next_s < (options.time_s or _TIME_S):
+        if passed_s + next_s < (options.time_s or 30.0):
             continue
-        if options.time_s or done >= FEWEST_PAIRS or passed_s > _LONGEST_S:
+        # where nobody says how long, and too few pairs are there for an interval
+        if options.time_s or done >= FEWEST_PAIRS or passed_s > 300.0:
             return
 
 
@@ -174,7 +152,17 @@ class _Comparison:
         self._findings: list[Finding] = []
         self._is_same = False
 
-    def run(self, runner: InterleavedRunner) -> None:
+    def of(self, runner: InterleavedRunner) -> ComparisonReport:
+        """Measure both sides; what came out, also where one cannot be measured."""
+        try:
+            self._run(runner)
+        except SideError as error:
+            return self._failed(error)
+        except StoppedError:
+            return self._report(runner, ExitCode.INTERRUPTED)
+        return self._report(runner)
+
+    def _run(self, runner: InterleavedRunner) -> None:
         for side in self._sides:
             self._terminal.note(f"{side.name}: {_described(side)}", "dim")
         before, after = runner.probe()
@@ -192,7 +180,7 @@ class _Comparison:
                 runner.measure_pair, measured, self._options, self._terminal, self._most_slower
             )
 
-    def report(self, runner: InterleavedRunner, code: ExitCode | None = None) -> ComparisonReport:
+    def _report(self, runner: InterleavedRunner, code: ExitCode | None = None) -> ComparisonReport:
         assert self._ran is not None or code is not None
         rows = []
         if runner.pairs and not self._is_same:
@@ -214,8 +202,7 @@ class _Comparison:
         code = code or ExitCode.MEASURED
         return replace(report, outcome=conclusion_of(code), exit_code=code)
 
-    def failed(self, error: SideError) -> ComparisonReport:
-        """One of the sides cannot be measured."""
+    def _failed(self, error: SideError) -> ComparisonReport:
         reason = side_failed(side=error.side, message=str(error))
         report = self._of([], [], Conclusion.FAILED)
         return replace(report, outcome=Conclusion.FAILED, exit_code=ExitCode.FAILED, reason=reason)
@@ -247,7 +234,7 @@ class _Comparison:
             a=a,
             b=b,
             differences=differences,
-            changed_lines=lines[:_MOST_LINES],
+            changed_lines=lines[:1_000],
             changed_line_count=len(lines),
             rows=rows,
             findings=[*environment_findings(differences), *findings],

@@ -9,9 +9,8 @@ from pathlib import Path
 from gpulab.core.files import PICTURES, check_writable, is_appended_to, read_regular
 from gpulab.core.run_file import is_run_file
 from gpulab.options import Options, UsageError, flag_of
-from gpulab.show.forms import MARKS
+from gpulab.show.display import MARKS
 
-_EMPTY = (b"", b"[]", b"{}")
 _PICTURE_MARKS = (b"Software\0gpulab", b"/Creator (gpulab)", b"<title>gpulab</title>")
 _OURS = (*MARKS.values(), *_PICTURE_MARKS, b'"schema": "gpulab.', b'<testsuites name="gpulab"')
 """What only a file that was written here holds."""
@@ -46,7 +45,7 @@ def check_output(name: str, target: Path) -> None:
     if is_run_file(data):
         raise UsageError(f"{flag} {target}: that is a run file, which is never overwritten")
     ours = (*_OURS, b'"traceEvents"') if name == "trace" else _OURS
-    if data.strip() not in _EMPTY and not any(mark in data for mark in ours):
+    if data.strip() not in (b"", b"[]", b"{}") and not any(mark in data for mark in ours):
         raise UsageError(
             f"{flag} {target}: a file that gpulab has not written is there; choose another name"
         )

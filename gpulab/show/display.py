@@ -19,7 +19,7 @@ from gpulab.report.sentences import sentence_with_place
 from gpulab.show import html as as_html
 from gpulab.show.facts import subtitle, title
 from gpulab.show.figures import figures_of
-from gpulab.show.loaded_run import LoadedRun
+from gpulab.show.loaded_run import LoadedRun, load_run
 from gpulab.show.parts import Shown, Target, result
 from gpulab.show.svg import file_of
 from gpulab.show.terminal import plain_text
@@ -29,12 +29,21 @@ from gpulab.stats.verdicts import shown
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-_WIDTH, _WIDTH_OF_ALL = 120, 100
+    from gpulab.features.compare.report import ComparisonReport
+
+_FORMS = ("html", "md", "text")
+_COMMENT = "\n[//]: # (gpulab)\n"
+"""At the end of Markdown, where nobody sees it: no HTML, which some readers show."""
+MARKS = {
+    ".html": b'<meta name="generator" content="gpulab ',
+    ".md": _COMMENT.encode(),
+}
+"""By the endings of files that are written: what only such a file holds."""
 
 
 def text(report: RunReport) -> str:
     """Return what ran, why what did not, and the table of the variants."""
-    return safe.plain(plain_text(_short_result(report), _WIDTH)).rstrip()
+    return safe.plain(plain_text(_short_result(report), 120)).rstrip()
 
 
 def _short_result(report: RunReport) -> Group:
@@ -44,7 +53,7 @@ def _short_result(report: RunReport) -> Group:
 
 def whole(loaded: LoadedRun) -> str:
     """All of the result, as `--verbose` prints it, without colours."""
-    return plain_text(result(Shown(loaded.report, Target.TERMINAL)), _WIDTH_OF_ALL) + "\n"
+    return plain_text(result(Shown(loaded.report, Target.TERMINAL)), 100) + "\n"
 
 
 def html(report: RunReport) -> str:
@@ -72,9 +81,24 @@ def one_line(report: RunReport) -> str:
 
 def rendered(report: RunReport, form: str) -> str:
     """The run as a file of that form. ValueError where there is none."""
-    from gpulab.show.forms import rendered
+    if form not in _FORMS:
+        raise ValueError(f"{form!r}: write one of {', '.join(_FORMS)}")
+    loaded = load_run(report)
+    if form == "text":
+        return whole(loaded)
+    # they bring what colours code, which takes a while
+    from gpulab.show import markdown, page
 
-    return rendered(report, form)
+    return page.page(loaded) if form == "html" else markdown.document(loaded) + _COMMENT
+
+
+def rendered_comparison(report: ComparisonReport, form: str) -> str:
+    """As a page, or in Markdown."""
+    from gpulab.show import markdown, page
+
+    return (
+        page.comparison_page(report) if form == "html" else markdown.comparison(report) + _COMMENT
+    )
 
 
 def figure(reports: Sequence[RunReport], path: str | PathLike[str] | None) -> Picture:
@@ -95,6 +119,11 @@ def figure(reports: Sequence[RunReport], path: str | PathLike[str] | None) -> Pi
     if target:
         write_whole(target, image(reports, target.suffix.lower().lstrip(".")))
     return picture
+
+
+def as_file(reports: Sequence[RunReport], form: str) -> str | bytes:
+    """What is written of a run in that form; of several the curve, which is a picture."""
+    return image(reports, form) if f".{form}" in PICTURES else rendered(reports[0], form)
 
 
 def image(reports: Sequence[RunReport], kind: str) -> bytes:

@@ -15,8 +15,6 @@ from gpulab.show.view import Line, failure_causes, outcome_words, required, text
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.verdicts import shown
 
-_VERDICT, _SPEEDUP, _LONGEST_NAME = 12, 7, 24
-
 
 def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Block]:
     """Failures first; then a line for each of these comparisons, its verdict in capitals; then
@@ -30,9 +28,7 @@ def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Bloc
         lines.append((words if report.smoke else words.upper(), "bold"))
     compared = compared if report.has_speedups else ()
     names = max((len(comparison.variant) for comparison in compared), default=0)
-    verdicts = [
-        _verdict(entry, min(names, _LONGEST_NAME), quick=report.quick) for entry in compared
-    ]
+    verdicts = [_verdict(entry, min(names, 24), quick=report.quick) for entry in compared]
     sustained, reason = part("alone.view:headline", report) or ("", "")
     below: list[Line] = []
     if sustained and not compared:
@@ -49,7 +45,7 @@ def outcome(report: RunReport, compared: Sequence[Comparison] = ()) -> list[Bloc
 def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
     word = with_star(str(comparison.verdict), quick=quick).upper()
     text = Text()
-    text.append(f"{word:<{_VERDICT}} ", f"bold {STYLES[comparison.verdict]}")
+    text.append(f"{word:<12} ", f"bold {STYLES[comparison.verdict]}")
     text.append(f"{comparison.variant:<{names}} ")
     if comparison.speedup is None:
         return text
@@ -59,7 +55,7 @@ def _verdict(comparison: Comparison, names: int, *, quick: bool) -> Text:
     if sustained and sustained.headline_reason:
         speedup, kind = sustained.speedup, " sustained"
         more = f"; interleaved {times(comparison.speedup)}"
-    text.append(f"{times(speedup):>{_SPEEDUP}}", "bold")
+    text.append(f"{times(speedup):>7}", "bold")
     text.append(f"{kind}  99 %: {interval(speedup)}")
     grade = comparison.trust.grade if comparison.trust else None
     if grade not in (None, Grade.VERIFIED):

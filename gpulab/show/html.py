@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from gpulab.core.text import plain
 from gpulab.draw.blocks import (
-    Block,
     Code,
-    Head,
     Heading,
     Leaf,
     Markdown,
     Table,
     Text,
     joined_leaves,
+    lines_of,
+    styled_words,
 )
 from gpulab.draw.canvas import fit
 from gpulab.draw.figure import Figure
 from gpulab.show.markup import Html, element, joined
 from gpulab.show.svg import svg
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Column
 
-def of(block: Block | None) -> Html:
+
+def of(block: RenderableType | None) -> Html:
     """A block: texts are paragraphs, tables tables, with the words and the colours that they have
     on a terminal. Lines that a terminal does not fold are a block of code.
     """
@@ -52,14 +57,11 @@ def _leaf_html(leaf: Leaf) -> Html:
 
 def _paragraphs(text: Text) -> Iterator[Text]:
     """The texts between its empty lines."""
-    for has_words, lines in groupby(text.lines(), key=lambda line: bool(line.plain)):
+    for has_words, lines in groupby(lines_of(text), key=lambda line: bool(line.plain)):
         paragraph = Text("\n").join(lines)
         paragraph.style = text.style
         if has_words and paragraph.plain.strip():
             yield paragraph
-
-
-_SIGNS = {"+": "ins", "-": "del"}
 
 
 def _code(block: Code) -> Html:
@@ -70,7 +72,7 @@ def _code(block: Code) -> Html:
         if number in block.failed:
             message = element("span", f"  ◀ {block.failed[number]}", class_="red bold")
             code = joined([code, message])
-        name = _SIGNS.get(sign, "span")
+        name = {"+": "ins", "-": "del"}.get(sign, "span")
         lines.append(element(name, code, "\n", class_="line", data_n=f"{number:>4} {sign}"))
     return element("pre", element("code", *lines))
 
@@ -86,19 +88,19 @@ def _markdown(block: Markdown) -> Html:
 def table(content: Table) -> Html:
     """Columns that are at the right are numbers; rows of empty heads have none."""
     columns = content.columns
-    head = [element("caption", content.title)] if content.title else []
-    if content.show_header and any(column.words for column in columns):
-        heads = [_cell("th", column, column.words) for column in columns]
+    head = [element("caption", str(content.title))] if content.title else []
+    if content.show_header and any(column.header for column in columns):
+        heads = [_cell("th", column, column.header) for column in columns]
         head.append(element("thead", element("tr", *heads)))
     rows = [
         element("tr", *(_cell("td", *cell) for cell in zip(columns, row, strict=True)))
-        for row in content.rows
+        for row in content.cells
     ]
     whole = element("table", *head, element("tbody", *rows))
     return element("div", whole, class_="wide")
 
 
-def _cell(name: str, column: Head, content: Block) -> Html:
+def _cell(name: str, column: Column, content: RenderableType) -> Html:
     """Numbers stand at the right; what a terminal cuts is cut here too."""
     inside = _inside(column, Text(content) if isinstance(content, str) else content)
     names = ["n"] if column.justify == "right" else []
@@ -106,7 +108,7 @@ def _cell(name: str, column: Head, content: Block) -> Html:
     return element(name, inside, class_=" ".join(names) or None)
 
 
-def _inside(column: Head, content: Block) -> Html:
+def _inside(column: Column, content: RenderableType) -> Html:
     if not isinstance(content, Text):
         return of(content)
     width = column.width or column.max_width
@@ -118,7 +120,7 @@ def _inside(column: Head, content: Block) -> Html:
 def spans(text: Text) -> Html:
     """The text in its colours, with its own line breaks."""
     parts: list[str] = []
-    for words, style in text.parts:
+    for words, style in styled_words(text):
         class_ = class_of(f"{text.style} {style}")
         for number, line in enumerate(words.split("\n")):
             if number:

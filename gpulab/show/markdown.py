@@ -22,10 +22,10 @@ from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.parts import Shown, Target, parts_of
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from gpulab.features.compare.report import ComparisonReport
     from gpulab.report.report import RunReport
-
-_WIDTH = 200
 
 
 def document(loaded: LoadedRun) -> str:
@@ -59,7 +59,7 @@ def comparison(report: ComparisonReport) -> str:
 def of(block: Block) -> Iterator[str]:
     """The lines of a block, with an empty one after each paragraph."""
     before: Leaf | None = None
-    for leaf in joined_leaves(block, _WIDTH):
+    for leaf in joined_leaves(block, 200):
         is_line = isinstance(leaf, Text) and not leaf.no_wrap and bool(leaf)
         if isinstance(before, Text) and not is_line:
             yield ""
@@ -95,11 +95,11 @@ def _line(line: str) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    heads = [_cell(head.words) or " " for head in table.columns]
-    rules = ["--:" if head.justify == "right" else ":--" for head in table.columns]
-    for row in (heads, rules, *([_cell(cell) for cell in row] for row in table.rows)):
+    heads = [_cell(column.header) or " " for column in table.columns]
+    rules = ["--:" if column.justify == "right" else ":--" for column in table.columns]
+    for row in (heads, rules, *([_cell(cell) for cell in row] for row in table.cells)):
         yield f"| {' | '.join(row)} |"
 
 
-def _cell(content: Block) -> str:
+def _cell(content: RenderableType) -> str:
     return markdown_text(str(content))

@@ -21,7 +21,6 @@ from gpulab.show.svg import STYLE
 if TYPE_CHECKING:
     from gpulab.features.compare.report import ComparisonReport
 
-_STYLE = Path(__file__).with_name("page.css")
 _NO_REQUESTS = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -76,7 +75,7 @@ def _framed(
 
 @cache
 def _style() -> Html:
-    return Html(_STYLE.read_text(encoding="utf-8"))
+    return Html(Path(__file__).with_name("page.css").read_text(encoding="utf-8"))
 
 
 def _answer(loaded: LoadedRun) -> Iterator[Html]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Flag, auto
+from typing import TYPE_CHECKING
 
 from gpulab.catalog.kernels import kernels_of
 from gpulab.catalog.reader import read_text
@@ -56,6 +57,9 @@ from gpulab.show.view import (
     why_it_ended,
 )
 from gpulab.stats.comparison import Comparison
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 class Target(Flag):
@@ -427,7 +431,6 @@ PARTS = (
 
 _TWO_COLUMNS, _FEWEST_RIGHT, _MOST_RIGHT = 106, 46, 80
 """Columns from which on the processes are shown beside the result, and how many they have."""
-_MOST_PROCESSES, _AROUND_PROCESSES, _ROWS_OF_HISTOGRAM = 24, 4, 4
 
 
 def on_screen(shown: Shown) -> Block:
@@ -439,7 +442,7 @@ def on_screen(shown: Shown) -> Block:
     panels = _processes(replace(shown, width=right)) if shown.width >= _TWO_COLUMNS else []
     if not panels:
         return result(shown)
-    blocks = result(replace(shown, width=left)).blocks
+    blocks = result(replace(shown, width=left)).renderables
     start, end = _beside_panels(blocks, left, height(Group(*panels), right))
     columns = rows_table()
     columns.add_column(width=left)
@@ -448,7 +451,7 @@ def on_screen(shown: Shown) -> Block:
     return Group(*blocks[:start], columns, *blocks[end:])
 
 
-def _beside_panels(blocks: Sequence[Block], width: int, rows: int) -> tuple[int, int]:
+def _beside_panels(blocks: Sequence[RenderableType], width: int, rows: int) -> tuple[int, int]:
     """The first blocks that stand beside panels of that many rows: between tables that need all of
     the width, and at least half as high.
     """
@@ -469,9 +472,9 @@ def _processes(shown: Shown) -> list[Block]:
     panels: list[Block | None] = []
     comparison = run.main_comparison
     if comparison is not None and (ratios := run.ratios(comparison)):
-        height = min(len(ratios), _MOST_PROCESSES) + _AROUND_PROCESSES + bool(run.predicted)
+        height = min(len(ratios), 24) + 4 + bool(run.predicted)
         panels.append(_panel("live.narrowing:NARROWING", shown, height))
     if any(run.detail.times_s.values()):
-        height = 2 + _ROWS_OF_HISTOGRAM * len(run.variants)
+        height = 2 + 4 * len(run.variants)
         panels.append(_panel("live.processes:PROCESSES", shown, height))
     return [drawn for drawn in panels if drawn is not None]

@@ -19,7 +19,6 @@ _LIMITS = ((14, 8), (14, 6), (12, 5), (10, 5), (8, 4), (6, 4), (4, 3), (4, 2), (
 """Of variants, and of lines of a part: the first that fit are taken; before fewer, without the
 table of limits.
 """
-_ROWS = {"trust": 1}
 _MOST_ROWS = 3
 """Rows of a line of a part."""
 _REST = Text("all tables, notes, times: --verbose, --raw (or gpulab, then h)", "dim")
@@ -76,7 +75,7 @@ def _parts(shown: Shown, variants: int, lines: int, width: int, *, dense: bool) 
         if number:
             yield Heading(title)
         texts = 0
-        most = _ROWS.get(title, _MOST_ROWS) * width
+        most = {"trust": 1}.get(title, _MOST_ROWS) * width
         for block in blocks:
             if dense and (block == "" or (number > 0 and isinstance(block, Table))):
                 continue

@@ -45,9 +45,6 @@ from gpulab.stats.verdicts import in_table, is_quotient, shown
 
 Line = tuple[str, str]
 """Text and style."""
-_AGREE = "outputs agree"
-_NAME = 16
-"""Letters of a name that stay in one line."""
 _HEADS = {
     Clock.WALL: "block, one wait",
     Clock.RETURN: "no wait",
@@ -134,7 +131,8 @@ def comparison_table(
     table = columns_table()
     # Under way nothing jumps when a number comes in.
     longest = max((len(variant.name) for variant in report.variants), default=0)
-    table.add_column("variant", overflow="fold", min_width=max(7, min(longest, _NAME)))
+    # letters of a name that stay in one line
+    table.add_column("variant", overflow="fold", min_width=max(7, min(longest, 16)))
     table.add_column(
         f"time/{report.per}", justify="right", no_wrap=True, min_width=7 * live or None
     )
@@ -233,7 +231,7 @@ def _output_words(report: RunReport, variant: VariantReport) -> str:
         return ""
     outputs = {check.kind: check.state for check in comparison.trust.checks}
     agree = outputs[CheckKind.OUTPUTS] == CheckState.PASSED
-    return _AGREE if agree else "outputs not compared"
+    return "outputs agree" if agree else "outputs not compared"
 
 
 def outcome_words(report: RunReport) -> str:
@@ -252,11 +250,7 @@ def _speedup(report: RunReport, comparison: Comparison) -> list[Block]:
         return ["", "", verdict]
     if report.under_way and comparison.speedup is None:
         return [Text(about(report.preliminary_speedup(comparison)), style="dim"), "", ""]
-    return [
-        Text(times(comparison.speedup)),
-        Text(interval(comparison.speedup)),
-        verdict,
-    ]
+    return [times(comparison.speedup), interval(comparison.speedup), verdict]
 
 
 def _control(report: RunReport, control: Comparison) -> list[Block]:

@@ -34,11 +34,10 @@ from gpulab.session.settings import check_machine, check_paths
 from gpulab.session.sharing import check_share
 from gpulab.tui import status
 from gpulab.tui.ask import Ask
-from gpulab.tui.bindings import RUNNING, key_names, keys_of, read_keymap, shown_keys
+from gpulab.tui.bindings import RUNNING, key_names, own_bindings, read_keymap, shown_keys
 from gpulab.tui.commands import LabCommands, commands_of_keys
 from gpulab.tui.driver import (
     AsciiFilter,
-    FewColours,
     FilterChain,
     InReverse,
     LabDriver,
@@ -49,8 +48,6 @@ from gpulab.tui.panels.catalog import WIDE, ScenarioList
 from gpulab.tui.runs import Starter
 from gpulab.tui.screens.lab import LabScreen
 from gpulab.tui.themes import (
-    FEW_COLOURS,
-    IS_LIGHT,
     MONO,
     NAMES,
     PALETTES,
@@ -67,9 +64,7 @@ if TYPE_CHECKING:
     from gpulab.session.playback import Playback
     from gpulab.session.run import Source
 
-_HZ, _HZ_OVER_SSH = 4, 2
-_LONGER = 4
-_ENOUGH_COLOURS = 256
+_CLASS = "gpulab --class NAME --share FOLDER opens your screen to those who watch the folder"
 
 
 def _start(entry: Entry, settings: Options) -> Source | Finding:
@@ -118,7 +113,7 @@ class LabApp(App[int]):
         read_only: str = "",
         opens: str | None = None,
         replay: Playback | None = None,
-        hertz: float = _HZ,
+        hertz: float = 4,
     ) -> None:
         """`opens`: the entry whose source is started as soon as there is something to see.
         `replay`: a saved run, which is all that there is to see. `hertz`: how often it looks at
@@ -127,17 +122,16 @@ class LabApp(App[int]):
         # Colours before the theme: NO_COLOR would turn the defaults into black on black.
         super().__init__(driver_class=self.DRIVER, ansi_color=True)
         self.interrupts = Interrupts()
-        self._few_colours = 0 < colour_count() < _ENOUGH_COLOURS
-        for theme in FEW_COLOURS if self._few_colours else THEMES:
+        self._own_colours = not self.no_color and not 0 < colour_count() < 256
+        for theme in THEMES:
             self.register_theme(theme)
         # Rich's own is on black, on white screens too
         self.console.push_theme(Theme({"markdown.code": "bold cyan"}))
         self._ascii_only = ascii_only
         self._own_filters: dict[str, LineFilter] = {}
-        kept, self._no_theme = kept_theme()
-        self._choose_theme(kept)
+        self._choose_theme(kept_theme())
         self.animation_level = "none"
-        tick_s = 1 / (min(hertz, _HZ_OVER_SSH) if over_ssh() else hertz)
+        tick_s = 1 / (min(hertz, 2) if over_ssh() else hertz)
         self._keymap_of_user: dict[str, str] = {}
         self._settings = settings or Options()
         self._has_terminal = False
@@ -186,10 +180,7 @@ class LabApp(App[int]):
 
     def _own_filter(self, theme: str) -> LineFilter:
         """The last look at every line, in a theme."""
-        filters: list[LineFilter] = []
-        if self._few_colours:
-            filters.append(FewColours(IS_LIGHT.get(theme)))
-        filters.append(PlainFilter())
+        filters: list[LineFilter] = [PlainFilter()]
         if self._ascii_only:
             filters.append(AsciiFilter())
         if theme == MONO or self.no_color:
@@ -208,8 +199,7 @@ class LabApp(App[int]):
                 yield SystemCommand(f"go to {name}", "its lesson", partial(self._lab.go_to, name))
         for name, title in TITLES.items():
             yield SystemCommand(f"theme: {title}", "from now on", partial(self._take_theme, name))
-        say = partial(self._lab.say, status.CLASS)
-        yield SystemCommand("class: how to start one", status.CLASS, say)
+        yield SystemCommand("class: how to start one", _CLASS, partial(self._lab.say, _CLASS))
 
     async def run_action(
         self,
@@ -220,7 +210,7 @@ class LabApp(App[int]):
         """Every key, click and command comes here."""
         name = action if isinstance(action, str) else action[1]
         if self._lab.read_only and name.rpartition(".")[2] in RUNNING:
-            self._lab.say(self._lab.read_only, "yellow")
+            self._lab.refuse(self._lab.read_only)
             return True
         return await super().run_action(action, default_namespace, namespaces)
 
@@ -240,8 +230,8 @@ class LabApp(App[int]):
         self._lab.say(f"theme: {name} ({key}: {self._next_theme} next)")
 
     def _choose_theme(self, name: str) -> None:
-        """Without colours, as NO_COLOR asks, only those of the terminal can be."""
-        chosen = name if not self.no_color or name == MONO else TERMINAL
+        """Without colours, as NO_COLOR asks, or with few, only those of the terminal can be."""
+        chosen = name if self._own_colours or name == MONO else TERMINAL
         if (palette := PALETTES.get(chosen)) is not None:
             self.ansi_theme_dark = self.ansi_theme_light = palette.ansi
         self.theme = chosen
@@ -258,7 +248,7 @@ class LabApp(App[int]):
         """Return whether it is there; says where it is not."""
         if present(feature) is not None:
             return True
-        self._lab.say(taken_out(feature), "yellow")
+        self._lab.refuse(taken_out(feature))
         return False
 
     def action_history(self) -> None:
@@ -278,7 +268,10 @@ class LabApp(App[int]):
             return
         run = self._lab.runs.of(entry.name)
         if run is None or not with_operations(run.report):
-            return self._lab.say(status.no_operations(entry.name), "yellow")
+            return self._lab.refuse(
+                f"no operations of {entry.name} so far: "
+                "the profile records them, at the end of a run"
+            )
         self.push_screen(OperationsScreen(run.report))
 
     def action_help(self) -> None:
@@ -288,14 +281,10 @@ class LabApp(App[int]):
         screen = self.screen
         panes: Any = screen.query("TextPane, Pane, HistoryList")
         shown = "\n".join(pane.text for pane in panes if pane.is_on_screen)
-        read_only = bool(self._lab.read_only)
-        if screen is self._lab:
-            about = self._lab.about
-            keys = key_names(self._lab.keys, self._keymap_of_user, read_only=read_only)
-        else:
-            about = ""
-            keys = keys_of(screen, self._keymap_of_user)
-        of_the_list = screen is self._lab
+        of_the_list, read_only = screen is self._lab, bool(self._lab.read_only)
+        bindings = self._lab.keys if of_the_list else own_bindings(screen)
+        keys = key_names(bindings, self._keymap_of_user, read_only=read_only)
+        about = self._lab.about if of_the_list else ""
         beside = of_the_list and not read_only
         self.push_screen(help_page(about, shown, keys, of_the_list=of_the_list, beside=beside))
 
@@ -319,7 +308,7 @@ class LabApp(App[int]):
             return
         run = lab.runs.of(entry.name)
         if run is None:
-            return lab.say(f"{entry.name} has no result to copy: r runs it", "yellow")
+            return lab.refuse(f"{entry.name} has no result to copy: r runs it")
         from gpulab.tui.copying import copy
         from gpulab.tui.panels.result import answer_of
 
@@ -333,7 +322,7 @@ class LabApp(App[int]):
         name = self._lab.chosen.name if self._lab.chosen else ""
         run = self._lab.runs.of(name)
         if run is None:
-            return self._lab.say(f"{name} has no result here: r runs it, v replays it", "yellow")
+            return self._lab.refuse(f"{name} has no result here: r runs it, v replays it")
         from gpulab.tui.copying import write_page
 
         self._lab.say(write_page(run.report, beside=not self._lab.read_only))
@@ -343,14 +332,14 @@ class LabApp(App[int]):
         which, where there are both.
         """
         lab, entry = self._lab, self._lab.chosen
-        if entry is None or not self._has("replay"):
+        if entry is None or not self._has("replay") or lab.is_busy():
             return
-        if lab.runs.running is not None:
-            return lab.say(status.another_runs(lab.runs.running), "yellow")
         name = entry.name
         paths = [path for path in (lab.run_file(name), recording(name)) if path is not None]
         if not paths:
-            return lab.say(status.nothing_to_replay(name), "yellow")
+            return lab.refuse(
+                f"{name} has no run here, and no recording of it ships: gpulab --replay lists them"
+            )
 
         def play(place: int | None) -> None:
             if place is not None:
@@ -363,7 +352,8 @@ class LabApp(App[int]):
             return play(0)
         from gpulab.tui.derived import ChooseScreen
 
-        lines = [(Text(words), True) for words in status.replays(entry.row)]
+        runs = "the last run on this machine", f"the recording made on {entry.row.recording}"
+        lines = [(Text(words), True) for words in runs]
         self.push_screen(ChooseScreen(f"{name} · replay", lines, enter="replays"), play)
 
     async def show_replay(
@@ -384,27 +374,26 @@ class LabApp(App[int]):
     def action_course(self) -> None:
         """List the scenarios in the order of the course, or by topic again."""
         by_course = self._lab.query_one(ScenarioList).regroup()
-        self._lab.say(status.BY_COURSE if by_course else status.BY_TOPIC)
+        order = "in the order of the course: each lesson has its questions below its text"
+        self._lab.say(order if by_course else "by topic")
 
     def action_predict(self) -> None:
         """Ask how many times as fast it will be, then run it; where it cannot run here, play the
         recording that ships.
         """
         lab, entry = self._lab, self._lab.chosen
-        if entry is None or not self._has("predictions"):
+        if entry is None or not self._has("predictions") or lab.is_busy():
             return
-        if lab.runs.running is not None:
-            return lab.say(status.another_runs(lab.runs.running), "yellow")
         from gpulab.tui.screens.predict import PredictScreen
 
         if entry.saved:
-            return lab.say(lab.read_only, "yellow")
+            return lab.refuse(lab.read_only)
         skipped = entry.skipped(lab.runs.settings(entry.name).device)
         runs = not (lab.read_only or entry.row.missing)
         runs = runs and len(entry.row.variants) - len(skipped) >= 2
         recorded = None if runs else recording(entry.name)
         if not entry.can_be_guessed or not (runs or recorded):
-            return lab.say(status.nothing_to_predict(entry.name), "yellow")
+            return lab.refuse(f"{entry.name} has no speedup to guess here")
 
         def go_on(prediction: Prediction | None) -> None:
             if prediction is None:
@@ -451,16 +440,17 @@ class LabApp(App[int]):
             and (job := run.state.job) is not None
         ):
             time_s = getattr(job, "time_s", None)
-            longer = replace(runs.settings(entry.name), time_s=time_s and time_s * _LONGER)
+            longer = replace(runs.settings(entry.name), time_s=time_s and time_s * 4)
 
             def start(agreed: bool | None) -> None:
                 if agreed:
                     runs.choose(entry.name, longer)
                     self._lab.run()
 
-            self.push_screen(Ask(status.longer(entry.name, longer.time_s)), start)
+            for_long = f" for {longer.time_s:g} s" if longer.time_s else ""
+            self.push_screen(Ask(f"Run {entry.name} again{for_long}?"), start)
         elif entry is not None:
-            self._lab.say(status.nothing_to_repeat(entry.name), "yellow")
+            self._lab.refuse(f"{entry.name} has no result to measure for longer: r runs it")
 
     def action_sweep(self) -> None:
         """Run the scenario under the cursor at every value of its own sweep; ask where it has none,
@@ -474,11 +464,13 @@ class LabApp(App[int]):
                 if agreed:
                     self._lab.run(sweep="")
 
-            self.push_screen(Ask(status.sweep_of(entry.name, parameter, values)), run)
+            listed = ", ".join(map(str, values))
+            question = f"Run {entry.name} {len(values)} times, at {parameter}={listed}?"
+            self.push_screen(Ask(question), run)
         elif entry is not None and entry.row.params:
             self.action_options(at_sweep=True)
         elif entry is not None:
-            self._lab.say(status.NOTHING_TO_SWEEP, "yellow")
+            self._lab.refuse("it has no parameters, so there is nothing to sweep")
 
     def action_redraw(self) -> None:
         """Draw all of it again: another program may have written over it."""
@@ -497,8 +489,8 @@ class LabApp(App[int]):
     def on_mount(self) -> None:
         self._keymap_of_user, problem = read_keymap()
         self.set_keymap(self._keymap_of_user)
-        if problem := problem or self.notice or self._no_theme:
-            self._lab.say(problem, "yellow")
+        if problem := problem or self.notice:
+            self._lab.refuse(problem)
         loop = asyncio.get_running_loop()
 
         def wake() -> None:

@@ -17,8 +17,8 @@ class Ask(ModalScreen[bool]):
     """Dismissed with the answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "answer(True)", "yes"),
-        Binding("escape", "answer(False)", "back"),
+        Binding("enter", "dismiss(True)", "yes"),
+        Binding("escape", "dismiss(False)", "back"),
     ]
 
     def __init__(self, question: str) -> None:
@@ -30,9 +30,6 @@ class Ask(ModalScreen[bool]):
         box.border_subtitle = "enter starts, esc goes back"
         box.show(Text(self._question))
         yield box
-
-    def action_answer(self, agreed: bool) -> None:
-        self.dismiss(agreed)
 
 
 class PressedTwice:

@@ -31,7 +31,7 @@ def commands_of_keys(
     """Yield a command for each key that can act now, those of the footer first."""
     places = {name: place for place, name in enumerate(screen.footer_keys())}
     left_out = left_out | {"commands", "list", "previous_panel"}
-    for key in sorted(screen.keys, key=lambda key: places.get(key.id, len(places))):
+    for key in sorted(screen.keys, key=lambda key: places.get(key.id or "", len(places))):
         if key.id not in left_out:
-            pressed = f"key {shown_keys(key.keys)}, {key.id} in keys.toml"
-            yield SystemCommand(key.what, pressed, partial(run, key.action, screen))
+            pressed = f"key {shown_keys(key.key)}, {key.id} in keys.toml"
+            yield SystemCommand(key.tooltip, pressed, partial(run, key.action, screen))

@@ -16,12 +16,9 @@ from gpulab.core.units import plural
 from gpulab.draw.blocks import Block
 from gpulab.report.report import RunReport
 from gpulab.session.run_files import at_home
-from gpulab.show import terminal
-from gpulab.show.forms import MARKS, rendered
+from gpulab.show.display import MARKS, rendered
 from gpulab.show.parts import Shown, Target, result
 from gpulab.show.short_result import short_result
-
-_WIDTH = 100
 
 
 def copy(
@@ -71,8 +68,8 @@ def copy_drawn(
     """Copy a block of code in Markdown, into a file of that name as well; `what` it is called in
     what is returned, to be said of it.
     """
-    options = app.console.options.update(width=_WIDTH, height=None, highlight=False, markup=False)
-    rows = app.console.render_lines(terminal.drawn(drawn), options, pad=False)
+    options = app.console.options.update(width=100, height=None, highlight=False, markup=False)
+    rows = app.console.render_lines(drawn, options, pad=False)
     lines = ["".join(segment.text for segment in row).rstrip() for row in rows]
     text = plain("\n".join(["```", *lines, "```", ""]))
     app.copy_to_clipboard(text)

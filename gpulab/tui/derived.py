@@ -19,7 +19,6 @@ from gpulab.draw.blocks import Text
 from gpulab.options import Options
 from gpulab.session.launch import Launch
 from gpulab.session.look import Look
-from gpulab.show.terminal import of_text
 
 if TYPE_CHECKING:
     from gpulab.tui.screens.lab import LabScreen
@@ -29,7 +28,7 @@ class ChooseScreen(ModalScreen[int | None]):
     """Dismissed with the place of the line that was chosen, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "back"),
+        Binding("escape", "dismiss(None)", "back"),
         Binding("q", "app.quit", "quit", show=False),
     ]
 
@@ -41,9 +40,7 @@ class ChooseScreen(ModalScreen[int | None]):
         self._title, self._lines, self._enter = title, lines, enter
 
     def compose(self) -> ComposeResult:
-        choices = OptionList(
-            *(Option(of_text(text), disabled=not able) for text, able in self._lines)
-        )
+        choices = OptionList(*(Option(text, disabled=not able) for text, able in self._lines))
         choices.border_title = self._title
         choices.border_subtitle = f"enter {self._enter} it, esc goes back"
         yield choices
@@ -51,9 +48,6 @@ class ChooseScreen(ModalScreen[int | None]):
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_index)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
 
 T = TypeVar("T")

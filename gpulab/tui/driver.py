@@ -13,7 +13,6 @@ from queue import Full
 from typing import Any
 
 from rich.cells import get_character_cell_size
-from rich.color import Color as TerminalColor
 from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
@@ -185,52 +184,6 @@ class AsciiFilter(LineFilter):
                 text = f" {text}"
             line.append(Segment(to_ascii(text), segment.style))
         return line
-
-
-_BLACK, _WHITE, _GREY = 0, 7, 8
-_READ_ON_GREY = (1, 4, 5)
-"""Red, blue and magenta; yellow, green and cyan cannot be read on what eight colours have as white.
-"""
-
-
-class FewColours(LineFilter):
-    """For terminals with eight colours: no bright ones; black on white, or white on black, where
-    `light` says so.
-    """
-
-    def __init__(self, light: bool | None) -> None:
-        super().__init__()
-        self._light = light
-
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [
-            Segment(text, _eight_colours(style or Style.null(), self._light), control)
-            for text, style, control in segments
-        ]
-
-
-@lru_cache(maxsize=1024)
-def _eight_colours(style: Style, light: bool | None) -> Style:
-    ground = None if light is None else _WHITE if light else _BLACK
-    text = None if ground is None else _WHITE - ground
-    fore, back = _number(style.color), _number(style.bgcolor)
-    is_grey = style.color is not None and style.color.number == _GREY  # frames: black on black
-    if fore is None or is_grey or (light and fore not in _READ_ON_GREY):
-        fore = text
-    return style + Style(
-        color=_colour(fore),
-        bgcolor=_colour(back if back not in (None, _BLACK) else ground),
-        dim=False if light else is_grey or None,
-    )
-
-
-def _number(color: TerminalColor | None) -> int | None:
-    """Return the number of a colour among the eight; None for the terminal's own."""
-    return None if color is None or color.number is None else color.number % 8
-
-
-def _colour(number: int | None) -> TerminalColor:
-    return TerminalColor.default() if number is None else TerminalColor.from_ansi(number)
 
 
 class InReverse(LineFilter):

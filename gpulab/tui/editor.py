@@ -16,7 +16,6 @@ from textual.app import App, SuspendNotSupported
 from gpulab.proc.spawn import Process, spawn
 from gpulab.tui.driver import LabDriver
 
-_SETTLE_S = 0.05
 _ENDED_OR_STOPPED = os.WEXITED | os.WSTOPPED | os.WNOWAIT
 
 
@@ -47,7 +46,7 @@ def _run(app: App[int], command: list[str]) -> str | None:
     try:
         with suspended, spawn(command) as editor:
             while os.waitid(os.P_PID, editor.pid, _ENDED_OR_STOPPED).si_code == os.CLD_STOPPED:  # type: ignore[union-attr]
-                time.sleep(_SETTLE_S)  # a stop of the whole job is over once this goes on
+                time.sleep(0.05)  # a stop of the whole job is over once this goes on
                 if not _is_stopped(editor):
                     continue
                 # Stopped alone, it would be waited for unseen; without a shell this does nothing.

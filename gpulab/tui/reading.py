@@ -10,36 +10,19 @@ from gpulab.core.files import read_regular
 from gpulab.core.limits import USER_FILE_BYTES
 from gpulab.session.run_files import state_folder
 
-_READ, _GUESSED = "lessons-read", "lessons-guessed"
+READ, GUESSED = "lessons-read", "lessons-guessed"
+"""The file of those that were opened, and of those that were guessed or replayed."""
 
 
-def lessons_read() -> set[str]:
-    """Return the names of those that were opened; none where the file cannot be read."""
-    return _names_in(_READ)
-
-
-def keep_read(name: str) -> None:
-    """Add a lesson that is not among them yet. Where it cannot be kept, it is not marked later."""
-    _add(_READ, name)
-
-
-def lessons_guessed() -> set[str]:
-    """Return the names of those that were guessed or replayed."""
-    return _names_in(_GUESSED)
-
-
-def keep_guessed(name: str) -> None:
-    """Add a lesson to those that were guessed or replayed."""
-    _add(_GUESSED, name)
-
-
-def _names_in(file: str) -> set[str]:
+def lessons(file: str) -> set[str]:
+    """Return the names in one of the files; none where it cannot be read."""
     with suppress(OSError, UnicodeError):
         return set(read_regular(state_folder() / file, USER_FILE_BYTES).decode().split())
     return set()
 
 
-def _add(file: str, name: str) -> None:
+def keep(file: str, name: str) -> None:
+    """Add a lesson that is not in it yet. Where it cannot be kept, it is not marked later."""
     with suppress(OSError):
         state_folder().mkdir(parents=True, exist_ok=True)
         with (state_folder() / file).open("a", encoding="utf-8") as names:

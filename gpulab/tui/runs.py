@@ -62,15 +62,12 @@ class Runs:
         """The last sweep of each scenario, where nothing else of it has run since."""
 
     def of(self, name: str | None) -> Run | None:
-        """The last run of a scenario."""
         return self._runs.get(name or "")
 
     def settings(self, name: str) -> Options:
-        """Those of a scenario's next run."""
         return self._settings.get(name, self._defaults)
 
     def choose(self, name: str, settings: Options) -> None:
-        """Run a scenario with these from now on."""
         self._settings[name] = settings
 
     @property
@@ -80,7 +77,6 @@ class Runs:
 
     @property
     def current(self) -> Run | None:
-        """Return the run under way."""
         return self.of(self.running)
 
     def start(self, entry: Entry, settings: Options | None = None) -> str | None:

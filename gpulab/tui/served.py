@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
 import sys
 from contextlib import suppress
 
@@ -18,15 +17,6 @@ from gpulab.tui.watching import WatchApp
 
 _READ_ONLY = "served read-only: nothing can be run from a browser"
 
-_SIZE = ("COLUMNS", "ROWS")
-"""Variables in which the server passes on what a tab asks for at first."""
-_MOST_COLUMNS, _MOST_ROWS = 500, 200
-
-
-def bounded(columns: int, rows: int) -> tuple[int, int]:
-    """A size that a tab asks for, as far as it is drawn: each cell takes memory."""
-    return max(1, min(columns, _MOST_COLUMNS)), max(1, min(rows, _MOST_ROWS))
-
 
 class ServedDriver(WebDriver):
     """Ends the app with the server, however that ends."""
@@ -36,13 +26,6 @@ class ServedDriver(WebDriver):
         with suppress(RuntimeError):  # Ctrl+C has ended the app itself
             self._app.call_from_thread(self._app.post_message, ExitApp())
 
-    def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
-        if packet_type == "resize":
-            columns, rows = (int(str(payload[name])) for name in ("width", "height"))
-            columns, rows = bounded(columns, rows)
-            payload = {**payload, "width": columns, "height": rows}
-        super().on_meta(packet_type, payload)
-
 
 def main() -> int:
     parser = argparse.ArgumentParser()
@@ -50,8 +33,6 @@ def main() -> int:
     parser.add_argument("--ascii", action="store_true")
     given = parser.parse_args()
     gc.disable()
-    columns, rows = (int(os.environ.get(name, 80)) for name in _SIZE)
-    os.environ.update(zip(_SIZE, map(str, bounded(columns, rows)), strict=True))
     LabApp.DRIVER = ServedDriver
     app = WatchApp(
         place_of(given.folder), ascii_only=given.ascii, lessons=catalog(), read_only=_READ_ONLY

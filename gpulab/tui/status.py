@@ -9,46 +9,17 @@ from textwrap import wrap
 from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.needs import default_device, gpu_model, torch_version
 from gpulab.catalog.view import replay_hint
-from gpulab.core.limits import NAME_LENGTH
-from gpulab.core.text import cut, one_line
 from gpulab.core.units import plural
-from gpulab.draw.blocks import Text
+from gpulab.draw.blocks import Text, lines_of
 from gpulab.draw.canvas import wide
 from gpulab.options import Options
 from gpulab.report.sentences import sentence
-
-NOTHING_PICKED = "m marks scenarios in the list, R then runs them one after the other"
-
-NOTHING_RUNS = "nothing runs: r runs the lesson under the cursor"
-BY_COURSE = "in the order of the course: each lesson has its questions below its text"
-CLASS = "gpulab --class NAME --share FOLDER opens your screen to those who watch the folder"
-NO_COURSE = "a replay alone has no next lesson: gpulab lists them"
-BY_TOPIC = "by topic"
-NOTHING_TO_SWEEP = "it has no parameters, so there is nothing to sweep"
-
-
-def no_operations(name: str) -> str:
-    """Why its operations cannot be shown."""
-    return f"no operations of {name} so far: the profile records them, at the end of a run"
-
-
-def nothing_to_predict(name: str) -> str:
-    return f"{name} has no speedup to guess here"
-
-
-_NAME = " gpulab"
-_WIDEST_NOTE = 72
-"""Columns of a text in the middle of an empty pane."""
 
 
 def line(text: str) -> Text:
     """Return the first line of the screen with these words."""
     made = Text(no_wrap=True, overflow="ellipsis")
-    return made.append(_NAME, "bold cyan").append(f"  {text}")
-
-
-_NEW_HERE = 28
-"""Cells of the first hint, which a device with a long name makes room for."""
+    return made.append(" gpulab", "bold cyan").append(f"  {text}")
 
 
 def idle(
@@ -66,7 +37,8 @@ def idle(
         lessons = f"{measured} of {plural(len(rows), 'lesson')} measured"
     parts.append(lessons)
     text = line("").append(" · ".join(parts))
-    if is_new and text.cell_len + _NEW_HERE > width:
+    # the first hint, which a device with a long name makes room for
+    if is_new and text.cell_len + 28 > width:
         text = line("").append(lessons)
     hints = [("your program: ", "gpulab -- python train.py")]
     if is_new:
@@ -80,58 +52,11 @@ def idle(
     return text
 
 
-def longer(name: str, time_s: float | None) -> str:
-    """Ask whether to run it for so long."""
-    return f"Run {name} again for {time_s:g} s?" if time_s else f"Run {name} again?"
-
-
-def nothing_to_repeat(name: str) -> str:
-    return f"{name} has no result to measure for longer: r runs it"
-
-
-def sweep_of(name: str, parameter: str, values: Sequence[object]) -> str:
-    """Ask whether to run it at each value."""
-    return f"Run {name} {len(values)} times, at {parameter}={', '.join(map(str, values))}?"
-
-
-def all_of(names: Sequence[str]) -> str:
-    """Ask whether to run these one after the other."""
-    return f"Run {plural(len(names), 'scenario')}: {', '.join(names)}?"
-
-
-def stopping(name: str) -> str:
-    return f"{name}: stopping"
-
-
-def frozen(headline: str) -> str:
-    return f"paused (space resumes) · {headline}"
-
-
-def sweeping(parameter: str, values: Sequence[str], done: int) -> str:
-    """Say how far a sweep is."""
-    if done >= len(values):
-        return f"final of {parameter}"
-    return f"{parameter}={values[done]}, {done + 1} of {len(values)}"
-
-
 def cannot_run(problem: str, row: ScenarioRow) -> str:
     """Say why a key cannot run the scenario."""
     if row.missing and row.recording:
         return f"{problem}; v replays a run on {row.recording}"
     return problem
-
-
-def no_time(text: str) -> str:
-    return f"{cut(one_line(text), NAME_LENGTH)}: write a time such as 90, 1:30 or 45%"
-
-
-def replays(row: ScenarioRow) -> tuple[str, str]:
-    """Ask which of two runs to replay."""
-    return "the last run on this machine", f"the recording made on {row.recording}"
-
-
-def nothing_to_replay(name: str) -> str:
-    return f"{name} has no run here, and no recording of it ships: gpulab --replay lists them"
 
 
 def found(places: Sequence[str], count: int) -> str:
@@ -143,13 +68,7 @@ def found(places: Sequence[str], count: int) -> str:
 
 
 def another_runs(name: str) -> str:
-    """Say that a second run cannot start."""
     return f"{name} is running: s s stops it"
-
-
-def looking(name: str) -> str:
-    """Before a run that is derived from a step: it is taken in a process of its own."""
-    return f"{name}: analyzing a step ..."
 
 
 def before_a_run(row: ScenarioRow, reading: str = "") -> Text:
@@ -173,8 +92,8 @@ def in_the_middle(text: Text, size: tuple[int, int]) -> Text:
     """Return a text of one style in the middle of an empty pane."""
     width, height = size
     lines: list[str] = []
-    for line in text.lines():
-        lines += wrap(line.plain, min(width, _WIDEST_NOTE)) or [""]
+    for line in lines_of(text):
+        lines += wrap(line.plain, min(width, 72)) or [""]
     above = max(0, height - len(lines)) // 2
     centred = [" " * ((width - wide(line)) // 2) + line for line in lines]
     return Text("\n" * above + "\n".join(centred), text.style)

@@ -51,7 +51,7 @@ class TeachApp(LabApp):
         try:
             self._class.write(self._settings.class_name or "", self._told)
         except OSError as error:
-            self._lab.say(f"the class cannot follow: {error.strerror or error}", "yellow")
+            self._lab.refuse(f"the class cannot follow: {error.strerror or error}")
 
     def _place(self) -> Place | None:
         lab = self._lab

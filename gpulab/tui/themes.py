@@ -11,7 +11,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 from gpulab.core.files import read_regular, write_whole
 from gpulab.core.limits import USER_FILE_BYTES
 from gpulab.core.terminal import colour_count
-from gpulab.session.run_files import at_home, state_folder
+from gpulab.session.run_files import state_folder
 
 DARK, LIGHT, CONTRAST, TERMINAL, MONO = "dark", "light", "contrast", "terminal", "mono"
 TITLES = {
@@ -22,7 +22,6 @@ TITLES = {
     MONO: "mono, without colours",
 }
 NAMES = tuple(TITLES)
-_TRUECOLOR = 1 << 24
 _ANSI = BUILTIN_THEMES["ansi-dark"]
 
 
@@ -43,7 +42,6 @@ class Palette:
 
     @property
     def names(self) -> list[str]:
-        """Return the sixteen colours."""
         return self.sixteen.split()
 
     @property
@@ -152,31 +150,15 @@ def _theme(name: str) -> Theme:
 
 
 THEMES = tuple(map(_theme, NAMES))
-FEW_COLOURS = tuple(replace(_theme(MONO), name=name) for name in NAMES)
-"""For terminals with less than 256: colours of their own choice for these would be rounded."""
-IS_LIGHT = {DARK: False, LIGHT: True, CONTRAST: False}
-"""Of the themes that have a background."""
 
 
-def usual_theme() -> str:
-    """Return the theme of a terminal for which none was chosen."""
-    return DARK if colour_count() >= _TRUECOLOR else TERMINAL
-
-
-def kept_theme() -> tuple[str, str | None]:
-    """(the one that was last chosen on this machine, why it is not known)."""
-    path = state_folder() / "theme"
-    try:
-        name = read_regular(path, USER_FILE_BYTES).decode().strip()
-    except FileNotFoundError:
-        return usual_theme(), None
-    except OSError as error:
-        return usual_theme(), f"{at_home(path)}: {error.strerror or error}"
-    except UnicodeError:
-        name = ""
-    if name in NAMES:
-        return name, None
-    return usual_theme(), f"{at_home(path)}: it names no theme"
+def kept_theme() -> str:
+    """Return the one that was last chosen on this machine; else that of its colours."""
+    with suppress(OSError, UnicodeError):
+        name = read_regular(state_folder() / "theme", USER_FILE_BYTES).decode().strip()
+        if name in NAMES:
+            return name
+    return DARK if colour_count() >= 1 << 24 else TERMINAL
 
 
 def keep_theme(name: str) -> None:

@@ -32,7 +32,7 @@ from gpulab.session.saved import entry_of
 from gpulab.session.tail import TailSource
 from gpulab.tui import status
 from gpulab.tui.app import LabApp
-from gpulab.tui.bindings import KeyBinding
+from gpulab.tui.bindings import key
 from gpulab.tui.panels.catalog import ScenarioList
 from gpulab.tui.panels.tabs import TABS
 from gpulab.tui.screens.lab import LabScreen
@@ -40,13 +40,9 @@ from gpulab.tui.screens.replay import ReplayScreen
 from gpulab.tui.title_card import TitleCard
 
 _POLL_S = 1.0
-_HERTZ = 1.0
-"""One of many watchers, on a machine that measures, looks once a second."""
-_NICE = 10
-"""A watcher's priority below that of a run."""
 _READ_ONLY = "watching only reads: it starts and stops nothing"
 _GOING_ON, _ENDED = "going on", "ended"
-_FOLLOW = KeyBinding(
+_FOLLOW = key(
     "follow", "L", "app.follow", "follow the teacher of a class, or look around", "follow/leave"
 )
 
@@ -54,7 +50,8 @@ _FOLLOW = KeyBinding(
 def watch(name: str, options: Options) -> int:
     """Open the screen over a run, or over those of a folder; returns the exit code. UsageError."""
     ascii_only = options.ascii or not shows_unicode()
-    os.nice(_NICE)
+    # below a run's
+    os.nice(10)
     return WatchApp(place_of(name), ascii_only=ascii_only).run_on_terminal()
 
 
@@ -63,7 +60,7 @@ class WatchApp(LabApp):
     that goes on. Where a teacher shares the folder with a class, it goes where the teacher goes.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [_FOLLOW.binding]
+    BINDINGS: ClassVar[list[BindingType]] = [_FOLLOW]
 
     def __init__(
         self,
@@ -100,7 +97,8 @@ class WatchApp(LabApp):
             entries=self._listed,
             read_only=read_only,
             opens=self._first,
-            hertz=_HERTZ,
+            # one of many watchers, on a machine that measures
+            hertz=1.0,
         )
         self._bottom.keys = (*self._bottom.keys, _FOLLOW)
 
@@ -165,7 +163,7 @@ class WatchApp(LabApp):
         self._tell_screens()
         if before and not self._shown:
             self._ended, self._went_to = f"{before.name}: the class has ended", None
-            self._lab.say(f"{self._ended}; this screen stays, q quits", "yellow")
+            self._lab.refuse(f"{self._ended}; this screen stays, q quits")
 
     def _tell_screens(self) -> None:
         """Tell every screen of the lab whether a class is followed."""
@@ -208,7 +206,6 @@ class WatchApp(LabApp):
             self._card = None
 
     def _follow(self) -> None:
-        """Go where the teacher has gone since."""
         place = self._shown.place if self._shown else None
         if place is None or place.tab not in TABS or place == self._went_to:
             return
@@ -235,7 +232,6 @@ class WatchApp(LabApp):
         return None
 
     def _follow_replay(self, place: Place, replayed: Replayed) -> None:
-        """Play the recording that the teacher plays, which ships here too."""
         path = recording(place.lesson)
         if path is None:
             return
@@ -255,9 +251,8 @@ class WatchApp(LabApp):
         replay.go_where(replayed, place.tab, place.panel or None, zoomed=place.zoomed)
 
     def action_follow(self) -> None:
-        """Follow the teacher from now on, or leave and look around."""
         if self._shown is None:
-            self._lab.say("no teacher shares this folder with a class: gpulab --class", "yellow")
+            self._lab.refuse("no teacher shares this folder with a class: gpulab --class")
             return
         self._follows, self._went_to = not self._follows, None
         if self._follows:

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 
 from gpulab.core.payloads import CATEGORIES
 from gpulab.draw import bars
+from gpulab.draw.blocks import styled_words
 
 weights = st.floats(0.01, 1)
 
 
 def cells_of(text, part):
     """How many cells have its colour, with letters or words in them."""
-    return sum(len(words) for words, style in text.parts if part.style in style.split())
+    return sum(len(words) for words, style in styled_words(text) if part.style in style.split())
 
 
 def shares_of(names, parts):

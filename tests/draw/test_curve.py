@@ -2,6 +2,7 @@
 
 from gpulab.draw.area import Area
 from gpulab.draw.ascii import to_ascii
+from gpulab.draw.blocks import styled_words
 from gpulab.draw.canvas import Canvas
 from gpulab.draw.curve import draw_curve
 
@@ -29,7 +30,7 @@ def test_a_line_has_only_its_height():
 
 
 def test_its_colour_rises_with_the_value():
-    assert [style for _, style in drawn([0, 0, 0.5, 0, 1, 1]).parts] == [
+    assert [style for _, style in styled_words(drawn([0, 0, 0.5, 0, 1, 1]))] == [
         "blue",
         "bright_cyan",
         "bright_green",

@@ -15,7 +15,7 @@ from gpulab.headless.run import run_line
 from gpulab.show.parts import Shown, Target, result
 from gpulab.show.short_result import short_result
 from gpulab.show.view import failures
-from gpulab.tui.panels.tabs import TABS, Selection, TabLayout
+from gpulab.tui.panels.tabs import TABS, Selection, changing
 
 ROW = ScenarioRow(name="x")
 SIZE = (80, 24)
@@ -32,8 +32,8 @@ def show(run):
     console = PlainConsole(io.StringIO())
     console.width = 80
     for tab in TABS.values():
-        tab.changing(run)
-        console.print(tab.content(Selection(ROW, "", run, TabLayout(SIZE))))
+        changing(run)
+        console.print(tab.content(Selection(ROW, "", run, SIZE)))
     for shown in (result(Shown(report, Target.TERMINAL)), short_result(report), failures(report)):
         console.print(shown)
     console.print(one_line(report), run_line(report, 1, 2), mark(report).text)

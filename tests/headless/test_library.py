@@ -5,13 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import printed
 from recorded import report_of
 from scripted import SCENARIO, CommandLine
 from workers import WORKERS
 
 from gpulab.core.units import times
-from gpulab.headless.run import summary
 from gpulab.report.sentences import lines
 
 LESSONS = {path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.py")}
@@ -164,17 +162,6 @@ def test_scenarios_that_are_named_show_their_results_one_by_one(lab, gpulab):
     assert process.stdout.count("\nruns, outputs agree") == 1
     assert "a smoke run: not for conclusions" in process.stdout
     assert "good (1 of 2)" in process.stderr
-
-
-def test_the_table_of_several_runs_shows_goodput_before_and_after(tmp_path):
-    report = report_of("quick", tmp_path)
-    shares = [
-        f"{variant.goodput.goodput:.0%}{'?' * (not variant.goodput.reliable)}"
-        for variant in report.variants
-    ]
-    (row,) = (line for line in printed(summary([report])).splitlines() if line.startswith("  bmm"))
-    assert " → ".join(shares) in row
-    assert "faster*" in row
 
 
 def test_what_fixes_promise_one_by_one_stands_beside_what_they_give_together(tmp_path):

@@ -206,17 +206,17 @@ def test_a_scenario_is_written_whatever_its_name_is(lab, gpulab):
 @pytest.mark.slow
 def test_a_picture_that_cannot_be_made_is_said_after_everything_else(lab, shell):
     done = shell(
-        f"{RUN} --output run.jsonl --json --plot out.svg",
+        f"{RUN} --output run.jsonl --json --plot out.png",
         {"MPLBACKEND": "no\x1b[31msuch"},
         OVER_SCRIPT,
     )
     assert done.returncode == 74
     assert json.loads(done.stdout)["runs"][0]["outcome"] == "measured"
     last = done.stderr.decode().splitlines()[-1]
-    assert last.startswith("gpulab: --plot out.svg: the picture could not be made: ValueError: ")
+    assert last.startswith("gpulab: --plot out.png: ValueError: ")
     assert safe(done.stderr.decode())
     assert b"Traceback" not in done.stderr
-    assert not (lab.folder / "out.svg").exists()
+    assert not (lab.folder / "out.png").exists()
 
 
 def test_a_state_folder_whose_name_is_no_text_is_shown_and_still_gives_json(

@@ -15,8 +15,8 @@ from gpulab.core.run_file import read_run_file
 from gpulab.core.text import plain
 from gpulab.headless.scripting import load
 from gpulab.session.saved import recordings
+from gpulab.show.display import rendered
 from gpulab.show.figures import figures_of
-from gpulab.show.forms import rendered
 from gpulab.show.loaded_run import load_run
 from gpulab.show.markdown import document
 from gpulab.show.page import page

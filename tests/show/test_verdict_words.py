@@ -23,7 +23,6 @@ from gpulab.features.live.number import NUMBER
 from gpulab.features.live.progress import verdict_lines
 from gpulab.features.live.screen import panel_view
 from gpulab.features.live.times import TIMES
-from gpulab.headless.run import summary
 from gpulab.report.live import LiveDetail, LiveReport
 from gpulab.report.past import kept_of
 from gpulab.report.sentences import to_json
@@ -142,7 +141,6 @@ def test_a_smoke_run_says_that_it_runs_and_whether_outputs_agree():
         said = [
             repr(smoke),
             printed(short_result(smoke), 100),
-            printed(summary([smoke, smoke]), 100),
         ]
         return [*said, answer(load_run(smoke)).short]
 

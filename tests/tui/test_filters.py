@@ -9,12 +9,11 @@ from journey import until, visit
 from recorded import run_file
 from rich.cells import cell_len
 from rich.segment import ControlType, Segment
-from rich.style import Style
 from rich.text import Text
 from textual.color import Color
 
 from gpulab.session.run import FileSource
-from gpulab.tui.driver import FewColours, PlainFilter
+from gpulab.tui.driver import PlainFilter
 from gpulab.tui.panels.pane import TextPane
 
 HOSTILE = "x\x1b[31m\x9b1m\u202e\u2066\u200b\u2028\x07\n\u00ad\U000e0041 forged 宽"
@@ -68,25 +67,3 @@ def test_whatever_a_widget_shows_has_been_looked_at(ascii_only, tmp_path):
 
     recorded = FileSource(run_file("smoke", tmp_path))
     visit(journey, file, ascii_only=ascii_only, starter=lambda entry, settings: recorded)
-
-
-@pytest.mark.parametrize(
-    ("light", "style", "codes"),
-    [
-        (True, "yellow", "30;47"),
-        (True, "bold bright_green", "1;30;47"),
-        (True, "dim", "30;47"),
-        (True, "bright_red", "31;47"),
-        (True, "", "30;47"),
-        (False, "yellow", "33;40"),
-        (False, "", "37;40"),
-        (None, "bright_cyan", "36;49"),
-        (None, "", "39;49"),
-        (None, "bright_black", "2;39;49"),
-        (None, "black on cyan", "30;46"),
-    ],
-)
-def test_eight_colours_are_readable_on_either_ground(light, style, codes):
-    """Light was yellow and green on light grey."""
-    (segment,) = FewColours(light).apply([Segment("text", Style.parse(style))], BLACK)
-    assert segment.style.render("text").split("m")[0].removeprefix("\x1b[") == codes

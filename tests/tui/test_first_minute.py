@@ -109,7 +109,7 @@ def test_questions_of_a_lesson_are_answered_on_a_key():
 def test_a_letter_means_the_same_on_every_screen():
     meant = defaultdict(set)
     for key in (*bindings.KEYS, *bindings.REPLAY):
-        for name in key.keys.split(","):
+        for name in key.key.split(","):
             meant[name].add(key.id)
     screens = (HistoryScreen, HistoryList, ComparePage, OperationsScreen)
     for binding in [binding for screen in screens for binding in screen.BINDINGS]:
@@ -129,13 +129,12 @@ _SAME = {"": "quit", "replay": "replay", "copy": "copy", "mark": "mark"}
 def test_the_footer_names_keys_that_do_something(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     known = {key.id for key in (*bindings.KEYS, *bindings.REPLAY)}
-    named = {*bindings.LIST_KEYS, *bindings.RUNNING_KEYS, *bindings.REPLAY_KEYS, *bindings.ALWAYS}
-    named |= {name for names in bindings.PANE_KEYS.values() for name in names}
+    named = {*bindings.VITAL, *(name for names in bindings._FOOTER.values() for name in names)}
     assert named <= known
 
     async def journey(pilot):
         assert "new here?" not in shown(pilot)
-        assert [*pilot.app.screen.footer_keys()][:5] == [*bindings.LIST_KEYS[:5]]
+        assert [*pilot.app.screen.footer_keys()][:5] == [*bindings._FOOTER["list"][:5]]
         await pilot.press("enter")
         await until(pilot, lambda: next(iter(pilot.app.screen.footer_keys())) == "predict")
         await pilot.press("escape")

@@ -14,7 +14,7 @@ from gpulab.features.bill.result import BillRow
 from gpulab.features.bill.view import where
 from gpulab.report.report import VariantReport
 
-_IN_SHORT, _MOST = 3, 12
+_MOST = 12
 _LEAST = 0.01
 _OPERATION = 38
 HOW = "busy time divided by recorded operations, the rest on a CPU by samples of lines"
@@ -28,7 +28,7 @@ def lines(variant: VariantReport) -> list[Text]:
         return []
     said = [
         f"{row.seconds / step_s:.0%} {words(row)}"
-        for row in rows[:_IN_SHORT]
+        for row in rows[:3]
         if row.seconds > _LEAST * step_s
     ]
     return [Text(f"{variant.name} → ", "dim").append("; ".join(said), "not dim")]

@@ -18,19 +18,11 @@ _MOST_ROWS, _MOST_SO_FAR, _MOST_OF_OTHERS, _MOST_BILLS = 15, 6, 4, 9
 _MOST_RANKS, _MOST_OF_RANKS = 4, 8
 _SOURCE, _FIGURES = 24, 24
 """Cells of the text of a line, at least, and of the columns before the cause."""
-_WAITS = 0.8
-"""Of a row: a short row between two waits has half of each beside it."""
 _BESIDE = 0.5
 """Of the CPU time of another thread, that the main one waits."""
 _FEWEST = 8
 """Steps of a kind that are spoken of."""
-_GROWS = 0.02
-"""Of the memory: less growth is not said."""
-_LOADS = {"data", "start or end data workers", "first batch of an epoch"}
 _MOST_THREADS, _MOST_KINDS = 4, 4
-_OF_THREADS = 0.01
-_IN_SYSTEM = 0.2
-"""Of the CPU time: less in the system is not said."""
 _WORDS = {
     "": "at the line",
     "torch": "torch",
@@ -99,7 +91,7 @@ def _function(row: BillRow) -> str:
 def cause_of(row: BillRow, *, waits_too: bool = True) -> str:
     """Return the cause in words; `waits_too`: and whether it is mostly waiting."""
     words = _WORDS.get(row.cause, row.cause)
-    if row.cause in _LOADS:
+    if row.cause in ("data", "start or end data workers", "first batch of an epoch"):
         words += ", in this process" if row.of == IN_PROCESS else ""
     elif row.cause == "import" or (row.of and row.cause != ""):
         words += f" {row.of}" if row.cause == "import" else f", called by {row.of}"
@@ -107,7 +99,8 @@ def cause_of(row: BillRow, *, waits_too: bool = True) -> str:
         words = f"in {row.of}"
     if row.cause == "backward" and row.of:
         words = f"backward: {row.of}"
-    if waits_too and row.waited_s > _WAITS * row.seconds:
+    # a short row between two waits has half of each beside it
+    if waits_too and row.waited_s > 0.8 * row.seconds:
         words += ", waiting"
     return plain(words)
 
@@ -180,14 +173,14 @@ def _facts(process: ProcessBill) -> Iterator[Text]:
     steps = sum(kind.count for kind in process.steps)
     for words, by_step in (("memory", process.growth), ("device memory", process.device_growth)):
         grown = by_step.bytes_per_step * steps if by_step is not None else 0.0
-        if by_step is not None and grown > _GROWS * (process.resident_bytes or 0):
+        if by_step is not None and grown > 0.02 * (process.resident_bytes or 0):
             yield Text(f"{words} grows by {byte_count(by_step.bytes_per_step)} a step")
     if process.page_faults:
         yield Text(f"{plural(process.page_faults, 'page fault')} read a disk")
-    if process.system_share > _IN_SYSTEM:
+    if process.system_share > 0.2:
         yield Text(f"{process.system_share:.0%} of its CPU time is in the system's own code")
     for each in process.other_threads[:_MOST_THREADS]:
-        if each.ran_s > _OF_THREADS * process.wall_s:
+        if each.ran_s > 0.01 * process.wall_s:
             place = f"{cause_of(each.row, waits_too=False)} {where(each.row)}"
             words = f"thread {each.thread} took {seconds(each.ran_s)} of CPU, seen most {place}"
             if each.main_waited_s > _BESIDE * each.ran_s:

@@ -129,14 +129,11 @@ def _lines(comparison: ScenarioComparison, *, verbose: bool) -> Iterator[Block]:
     yield text
 
 
-_MOST_NAME, _LEAST_BAR, _MOST_BAR = 40, 8, 80
-
-
 def _widths(rows: Sequence[Row]) -> tuple[int, int]:
     """Return the widths of names and of values, the same in all tables below each other."""
     names = [len(row.variant) for row in rows]
     values = [len(value(row, each)) for row in rows for each in (row.a, row.b)]
-    return min(_MOST_NAME, max([7, *names])), max([7, *values])
+    return min(40, max([7, *names])), max([7, *values])
 
 
 def _bars(rows: Sequence[Row], every: Sequence[Row]) -> Fitted:
@@ -150,7 +147,7 @@ def _bars(rows: Sequence[Row], every: Sequence[Row]) -> Fitted:
     verdict = max(len("verdict"), *(len(row.verdict) for row in every))
 
     def of_width(width: int) -> Iterator[Block]:
-        cells = min(_MOST_BAR, max(_LEAST_BAR, width - name - figure - verdict - 9))
+        cells = min(80, max(8, width - name - figure - verdict - 9))
         table = columns_table()
         table.add_column("variant, B/A", overflow="fold", width=name)
         table.add_column("", no_wrap=True, width=1)

@@ -37,39 +37,31 @@ _WIDEST = 78
 Written = Callable[[RunReport, VariantReport], str | None]
 
 
-def _speedup(report: RunReport, variant: VariantReport) -> str | None:
-    comparison = report.comparison(variant.name)
-    if comparison is None or comparison.speedup is None:
-        return None
-    return with_interval(comparison.speedup)
+def _compared(text: Callable[[Comparison], str | None]) -> Written:
+    """Something of the comparison with the baseline; None without one."""
+
+    def fact(report: RunReport, variant: VariantReport) -> str | None:
+        comparison = report.comparison(variant.name)
+        return text(comparison) if comparison else None
+
+    return fact
 
 
-def _not_over_baseline(report: RunReport, variant: VariantReport) -> Comparison | None:
-    """With the rung below it, of a ladder, or with the variant that it names."""
-    measured = (entry for entry in reversed(report.comparisons) if entry.speedup is not None)
-    return next((entry for entry in measured if entry.variant == variant.name), None)
+def _compared_below(text: Callable[[Comparison], str | None]) -> Written:
+    """The same of the one with the rung below it, of a ladder, or with the variant that it
+    names.
+    """
+
+    def fact(report: RunReport, variant: VariantReport) -> str | None:
+        measured = (entry for entry in reversed(report.comparisons) if entry.speedup is not None)
+        found = next((entry for entry in measured if entry.variant == variant.name), None)
+        return text(found) if found else None
+
+    return fact
 
 
-def _rung_speedup(report: RunReport, variant: VariantReport) -> str | None:
-    comparison = _not_over_baseline(report, variant)
-    return times(comparison.speedup) if comparison else None
-
-
-def _verdict_below(report: RunReport, variant: VariantReport) -> str | None:
-    comparison = _not_over_baseline(report, variant)
-    return shown(comparison).words if comparison else None
-
-
-def _sustained(report: RunReport, variant: VariantReport) -> str | None:
-    comparison = report.comparison(variant.name)
-    if comparison is None or comparison.sustained is None:
-        return None
-    return times(comparison.sustained.speedup)
-
-
-def _verdict(report: RunReport, variant: VariantReport) -> str | None:
-    comparison = report.comparison(variant.name)
-    return shown(comparison).words if comparison else None
+def _verdict(comparison: Comparison) -> str:
+    return shown(comparison).words
 
 
 def _time(report: RunReport, variant: VariantReport) -> str | None:
@@ -78,14 +70,15 @@ def _time(report: RunReport, variant: VariantReport) -> str | None:
 
 
 def _field(path: str, text: Callable[[Any], str | None]) -> Written:
-    """A field of the variant by its dotted path; None where any part of it is None, or its feature
-    was taken out.
+    """A field of the variant by its dotted path, or what a mapping has there; None where any part
+    of it is None, or its feature was taken out.
     """
 
     def fact(_: RunReport, variant: VariantReport) -> str | None:
         value: Any = variant
         for name in path.split("."):
-            value = getattr(value, name, None)
+            has = isinstance(value, Mapping)
+            value = value.get(name) if has else getattr(value, name, None)
             if value is None:
                 return None
         return text(value)
@@ -106,18 +99,6 @@ def _items(report: RunReport, variant: VariantReport) -> str | None:
     return _rate("items_per_s", f" {plural_of(report.item)}/s")(report, variant)
 
 
-def _entry(path: str, name: str, text: Callable[[Any], str]) -> Written:
-    """One value of a mapping of the variant; None where it has none of that name."""
-
-    def fact(_: RunReport, variant: VariantReport) -> str | None:
-        mapping: Any = variant
-        for part in path.split("."):
-            mapping = getattr(mapping, part, None)
-        return text(mapping[name]) if mapping and name in mapping else None
-
-    return fact
-
-
 def _part(name: str) -> Written:
     """A share of the step; 0 where the step has no such part."""
 
@@ -131,11 +112,11 @@ def _part(name: str) -> Written:
 
 def _solo(name: str, unit: str) -> Written:
     """A mean of telemetry while the variant ran alone."""
-    return _entry("solo_run.means", name, lambda mean: f"{mean:.0f} {unit}")
+    return _field(f"solo_run.means.{name}", lambda mean: f"{mean:.0f} {unit}")
 
 
 def _clock(clock: Clock) -> Written:
-    return _entry("clocks_s", clock, seconds)
+    return _field(f"clocks_s.{clock}", seconds)
 
 
 def _step(place: int) -> Written:
@@ -185,11 +166,19 @@ class Fact:
 FACTS: Mapping[str, Fact] = {
     "time": Fact(_time, "time", _NO_TIME),
     "step": Fact(_field("time_s.value", seconds), "time of a step", _NO_TIME),
-    "speedup": Fact(_speedup, "speedup", _NO_SPEEDUP),
-    "below": Fact(_rung_speedup, "speedup", _NO_SPEEDUP),
-    "sustained": Fact(_sustained, "sustained speedup", "it did not run alone"),
-    "verdict_below": Fact(_verdict_below, "verdict", "it was not compared"),
-    "verdict": Fact(_verdict, "verdict", "it was not compared"),
+    "speedup": Fact(
+        _compared(lambda found: with_interval(found.speedup) if found.speedup else None),
+        "speedup",
+        _NO_SPEEDUP,
+    ),
+    "below": Fact(_compared_below(lambda found: times(found.speedup)), "speedup", _NO_SPEEDUP),
+    "sustained": Fact(
+        _compared(lambda found: times(found.sustained.speedup) if found.sustained else None),
+        "sustained speedup",
+        "it did not run alone",
+    ),
+    "verdict_below": Fact(_compared_below(_verdict), "verdict", "it was not compared"),
+    "verdict": Fact(_compared(_verdict), "verdict", "it was not compared"),
     "first": Fact(_step(0), "first step", _NO_FIRST_STEPS),
     "second": Fact(_step(1), "second step", _NO_FIRST_STEPS),
     "build": Fact(_build, "build time", "its build was not timed"),
@@ -208,7 +197,6 @@ FACTS: Mapping[str, Fact] = {
     "data": Fact(_part("data wait"), "data wait", _NO_PROFILE),
     "copies": Fact(_part("copies"), "copies", _NO_PROFILE),
     "sync": Fact(_part("sync"), "sync", _NO_PROFILE),
-    "alloc": Fact(_part("alloc"), "alloc", _NO_PROFILE),
     "bound": Fact(_field("cause", _bound), "bound", "nothing that was measured shows it"),
     "roof": Fact(
         _field("roofline.fraction.value", lambda share: f"{percent_of_roof(share)} %"),
@@ -225,7 +213,6 @@ FACTS: Mapping[str, Fact] = {
     "held": Fact(_field("memory.held_bytes", byte_count), "memory held between steps", _NO_MEMORY),
     "reserved": Fact(_field("memory.reserved_bytes", byte_count), "reserved memory", _NO_MEMORY),
     "sm": Fact(_solo("sm", "%"), "SM activity", _NO_TELEMETRY),
-    "tensor": Fact(_solo("tensor", "%"), "activity of the tensor cores", _NO_TELEMETRY),
     "dram": Fact(_solo("dram", "%"), "DRAM activity", _NO_TELEMETRY),
     "busy": Fact(_solo("busy", "%"), "utilization", _NO_TELEMETRY),
     "power": Fact(_solo("power", "W"), "power", _NO_TELEMETRY),

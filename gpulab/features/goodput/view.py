@@ -14,7 +14,15 @@ from rich.cells import cell_len
 from gpulab.core.statuses import Cache
 from gpulab.core.units import byte_count, percent_of_roof, rate, seconds, times
 from gpulab.draw import bars
-from gpulab.draw.blocks import Block, Fitted, Group, Text, columns_table, rows_table
+from gpulab.draw.blocks import (
+    Block,
+    Fitted,
+    Group,
+    Text,
+    columns_table,
+    rows_table,
+    styled_words,
+)
 from gpulab.draw.table import first_and_last
 from gpulab.features.goodput.findings import goodput_uncertain
 from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
@@ -182,7 +190,7 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
             parts_of_step = parts_of(summary)
             drawn = bars.parts_bar(parts_of_step, cells, computing=share(summary))
             blocks = {part.block for part in parts_of_step}
-            letters |= {words[0] for words, style in drawn.parts if style in blocks}
+            letters |= {words[0] for words, style in styled_words(drawn) if style in blocks}
             if summary.reliable is False:
                 drawn.style = "dim"
             table.add_row(name, share(summary), drawn, *(texts[name][place] for place in shown))

@@ -12,7 +12,6 @@ from gpulab.report.report import RunReport
 MOST_RANKS = 16
 _LEAST_S, _LEAST = 5e-7, 0.02
 """Seconds, and the share of a step of some rank, below which there is nothing to show."""
-_HEADS = {"gc": "GC"}
 
 
 def job_of(report: RunReport) -> JobReport | None:
@@ -52,7 +51,7 @@ def cells_of(job: JobReport, most: int) -> list[list[str]]:
             columns.append([name, *(f"{rank.last:.0%}" for rank in latest)])
         elif max(_part(rank, name) for rank in job.ranks) >= _LEAST * (job.step_s or 0.0):
             columns.append(
-                [_HEADS.get(name, name), *(_words(_part(rank, name)) for rank in latest)]
+                [{"gc": "GC"}.get(name, name), *(_words(_part(rank, name)) for rank in latest)]
             )
     if len({rank.host for rank in job.ranks}) > 1:
         columns.append(["host", *(rank.host for rank in latest)])

@@ -129,7 +129,7 @@ def _looked(
 def _measure(
     request: RunRequest, path: Path, interrupts: Interrupts, terminal: Terminal, *, last: bool
 ) -> RunReport:
-    report = drive(start(request, path), interrupts, terminal, last=last)
+    report = drive(start(request, path), interrupts, terminal, last=last).report
     show_failures(report, terminal)
     return report
 

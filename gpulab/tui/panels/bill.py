@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import part
-from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run, in_the_middle
 
@@ -14,14 +11,10 @@ from gpulab.tui.status import before_a_run, in_the_middle
 def content(selection: Selection) -> Block:
     run = selection.run
     if run is None:
-        return in_the_middle(before_a_run(selection.row, selection.age), selection.layout.size)
+        return in_the_middle(before_a_run(selection.row, selection.age), selection.size)
     report = run.report
     steps = part("bill.step_view:steps", report.variants)
     bill = steps or part("bill.view:bill", report)
     if bill is None:
         return Text("No step was recorded yet: the profile of a run does.", "dim")
     return Group(bill, part("bill.checklist:checklists", report))
-
-
-def changing(run: Run) -> Hashable:
-    return run.source.path, run.ended, any(v.goodput for v in run.report.variants)

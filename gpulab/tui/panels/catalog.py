@@ -30,10 +30,9 @@ from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import fit, wide
 from gpulab.features import present
 from gpulab.report.sentences import sentence
-from gpulab.show.terminal import of_text
 from gpulab.tui import status
 from gpulab.tui.panels.field import InputLine
-from gpulab.tui.reading import keep_read, lessons_read
+from gpulab.tui.reading import READ, keep, lessons
 
 if TYPE_CHECKING:
     from gpulab.features.predictions.report import Answered
@@ -84,7 +83,8 @@ class ScenarioList(OptionList):
         self._width = columns - _FRAME
         if columns >= WIDE:
             self._width = self.width_beside(columns) - _FRAME
-        self._marked: list[str] = []
+        self.picked: list[str] = []
+        """Those that were marked for R, in the order in which they were."""
         self.read: set[str] = set()
         """Lessons that were opened."""
         self.guessed: set[str] = set()
@@ -119,11 +119,6 @@ class ScenarioList(OptionList):
     def chosen(self) -> str | None:
         """The name of the scenario under the cursor."""
         return self.highlighted_option.id if self.highlighted_option else None
-
-    @property
-    def picked(self) -> list[str]:
-        """The names of those that were marked, in the order in which they were."""
-        return list(self._marked)
 
     @property
     def measured(self) -> int:
@@ -182,17 +177,17 @@ class ScenarioList(OptionList):
         """Mark the one under the cursor, or take its mark away; and go on to the next."""
         name = self.chosen
         if name is not None:
-            if name in self._marked:
-                self._marked.remove(name)
+            if name in self.picked:
+                self.picked.remove(name)
             else:
-                self._marked.append(name)
+                self.picked.append(name)
             self._redraw(name)
             self.action_cursor_down()
 
     def leave(self, name: str) -> None:
         """It is not marked any more."""
-        if name in self._marked:
-            self._marked.remove(name)
+        if name in self.picked:
+            self.picked.remove(name)
             self._redraw(name)
 
     def show_only(self, found: Mapping[str, str] | None) -> None:
@@ -241,7 +236,7 @@ class ScenarioList(OptionList):
 
     def _redraw(self, name: str) -> None:
         if self._found is None or name in self._found:
-            self.replace_option_prompt(name, of_text(self._prompt(self._rows[name])))
+            self.replace_option_prompt(name, self._prompt(self._rows[name]))
 
     @property
     def _shown_rows(self) -> list[ScenarioRow]:
@@ -260,7 +255,7 @@ class ScenarioList(OptionList):
         options = []
         for topic, members in self._groups(rows):
             options.append(Option(topic, disabled=True))
-            options += [Option(of_text(self._prompt(row)), id=row.name) for row in members]
+            options += [Option(self._prompt(row), id=row.name) for row in members]
         return options
 
     def _prompt(self, row: ScenarioRow) -> Text:
@@ -281,7 +276,7 @@ class ScenarioList(OptionList):
 
     def _sign(self, row: ScenarioRow) -> str:
         """Return how far somebody is with it."""
-        if row.name in self._marked:
+        if row.name in self.picked:
             return _MARKED
         if row.name in self._outcomes and _is_result(self._outcomes[row.name][0]):
             return _MEASURED
@@ -454,7 +449,7 @@ class CatalogColumn(Vertical):
         if name not in self.scenarios.read and not self.entries[name].saved:
             self.scenarios.mark_read([name])
             if getattr(self.app, "keeps_files", True):
-                keep_read(name)
+                keep(READ, name)
 
     async def search(self, say: Callable[[str], None]) -> None:
         """Type into the search, which is made when it is first asked for, and says what it
@@ -484,7 +479,7 @@ class CatalogColumn(Vertical):
         predictions = present("predictions.report")
         guessed = predictions.newest_answers() if predictions else {}
         earlier_runs = previous_runs(entries, guessed)
-        self.app.call_from_thread(self._show_history, earlier_runs, lessons_read(), [*guessed])
+        self.app.call_from_thread(self._show_history, earlier_runs, lessons(READ), [*guessed])
 
     def _show_history(
         self, earlier_runs: Mapping[str, PreviousRuns], read: Iterable[str], guessed: Iterable[str]

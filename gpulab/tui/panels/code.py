@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 
 from gpulab.catalog.kernels import kernels_of, shipped_kernels
-from gpulab.draw.blocks import Block, Text
+from gpulab.draw.blocks import FAILED_HERE, Block, Text
 from gpulab.features import needed, present
 from gpulab.report.report import RunReport
-from gpulab.session.run import Run
-from gpulab.show.terminal import FAILED_HERE
 from gpulab.tui.panels.tabs import Selection
 
 
@@ -39,8 +37,3 @@ def _compiled(report: RunReport | None, source: str, against: Mapping[str, str])
 def first_in_sight(selection: Selection) -> str:
     """The line that failed."""
     return FAILED_HERE if selection.run and selection.run.state.failures else ""
-
-
-def changing(run: Run) -> Hashable:
-    """Times beside the names: once a second."""
-    return run.source.path, run.ended, int(run.state.t), len(run.state.failures)

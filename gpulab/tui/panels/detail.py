@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -10,8 +10,8 @@ from textual.widgets import TabbedContent, TabPane, Tabs
 
 from gpulab.features import needed, present
 from gpulab.tui.panels.pane import Pane
-from gpulab.tui.panels.tabs import TABS, Selection, TabLayout
-from gpulab.tui.reading import keep_guessed, lessons_guessed
+from gpulab.tui.panels.tabs import TABS, Selection, changing
+from gpulab.tui.reading import GUESSED, keep, lessons
 from gpulab.tui.runs import Runs, words_of
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ class Detail(TabbedContent):
         self._beside = beside
         self._family: str | None = None
         self._panel: str | None = None
-        self._drawn: dict[str, tuple[object, ...]] = {}
+        self._drawn: dict[str, tuple[str, Selection, Hashable]] = {}
         """What the tab in sight, and what is beside it, were last laid out of."""
         self.zoomed = self.frozen = False
         self.answered: set[str] = set()
         """Lessons whose questions are answered."""
-        self._guessed = lessons_guessed()
+        self._guessed = lessons(GUESSED)
         self._seeks = ""
         """Words that are to be in sight once they are drawn."""
 
@@ -57,12 +57,10 @@ class Detail(TabbedContent):
 
     @property
     def tab(self) -> str:
-        """The name of the one in sight."""
         return self.active or next(iter(TABS))
 
     @property
     def pane(self) -> Pane:
-        """The one in sight."""
         return self.query_one(f"#{self.tab}-pane", Pane)
 
     def about(self, *, under_way: bool) -> str:
@@ -86,16 +84,14 @@ class Detail(TabbedContent):
         if name not in self._guessed:
             self._guessed.add(name)
             if keeps:
-                keep_guessed(name)
+                keep(GUESSED, name)
 
     def choose_panel(self, by: int) -> None:
-        """Choose another panel of the run."""
         from gpulab.tui.panels.result import next_panel
 
         self._panel = next_panel(self._panel, by)
 
     def choose_family(self, run: Run) -> None:
-        """Draw the roofline of another type of numbers."""
         from gpulab.tui.panels.roofline import next_family
 
         self._family = next_family(run, self._family)
@@ -161,28 +157,17 @@ class Detail(TabbedContent):
         """Lay out a tab in a pane."""
         if not pane.room or name not in TABS:
             return  # out of sight, or a tab that was just opened: it has its place a frame later
-        run, tab = self._runs.of(entry.name), TABS[name]
-        layout = TabLayout(
-            (pane.room, pane.size.height),
-            self._panel,
-            self.zoomed,
-            self._family,
-            answers=entry.name in self.answered,
-            expected=run is not None or self._may_expect(entry, earlier),
-        )
-        settings = self._runs.settings(entry.name)
-        opened = (entry.name, name)
-        drawn = (opened, layout, entry.sha256, repr(settings), tab.changing(run), earlier)
+        tab, selection = TABS[name], self._selection(entry, pane, earlier)
+        drawn = name, selection, changing(selection.run)
         before = self._drawn.get(place)
         if drawn == before:
             return
         self._drawn[place] = drawn
-        selection = self._selection(entry, layout, earlier)
         title = f"{entry.name} · {tab.title.lower()}"
         if pane.border_title != title:  # the frame is drawn again for it
             pane.border_title = title
         pane.show(tab.content(selection), follow=tab.follows_end)
-        if before is None or before[0] != opened:
+        if before is None or (before[0], before[1].row.name) != (name, entry.name):
             pane.to_top()
             if words := tab.first_in_sight(selection):
                 pane.scroll_to_text(words)
@@ -192,16 +177,19 @@ class Detail(TabbedContent):
             return True
         return earlier is not None and earlier.shown.measured
 
-    def _selection(
-        self, entry: Entry, layout: TabLayout, earlier: PreviousRuns | None
-    ) -> Selection:
+    def _selection(self, entry: Entry, pane: Pane, earlier: PreviousRuns | None) -> Selection:
         name, runs = entry.name, self._runs
         run = runs.of(name)
         return Selection(
             entry.row,
             entry.source,
             run,
-            layout,
+            (pane.room, pane.size.height),
+            self._panel,
+            self.zoomed,
+            self._family,
+            answers=name in self.answered,
+            expected=run is not None or self._may_expect(entry, earlier),
             prediction=None if name in runs.reopened else runs.predictions.get(name),
             sweep=runs.sweeps.get(name),
             together=runs.together.get(name),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from textual.binding import ActiveBinding
+from textual.binding import ActiveBinding, Binding
 from textual.message import Message
 from textual.widgets import Footer
 
-from gpulab.tui.bindings import VITAL, KeyBinding
+from gpulab.tui.bindings import VITAL
 
 
 class KeysFooter(Footer):
@@ -38,19 +38,20 @@ class KeysFooter(Footer):
         self.call_after_refresh(self.post_message, self.Drawn())
 
 
-def fitting(keys: Sequence[KeyBinding], words: Mapping[str, str], room: int) -> dict[str, str]:
+def fitting(keys: Sequence[Binding], words: Mapping[str, str], room: int) -> dict[str, str]:
     """Return the ids of keys with their words, as many as have room in so many cells: the vital
     ones, and of the others the first. `words`: those that are others now.
     """
     room += 1  # the blank after the last one need not be seen
     kept = set()
     for key in sorted(keys, key=lambda key: key.id not in VITAL):
-        shown = key.display or key.keys.partition(",")[0]
-        room -= len(shown) + len(words.get(key.id, key.footer)) + 3
+        shown = key.key_display or key.key.partition(",")[0]
+        room -= len(shown) + len(words.get(key.id or "", key.description)) + 3
         if room < 0:
             break
         kept.add(key.id)
-    return {key.id: words.get(key.id, key.footer) for key in keys if key.id in kept}
+    names = {key.id or "": key.description for key in keys if key.id in kept}
+    return {name: words.get(name, word) for name, word in names.items()}
 
 
 def in_footer(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from gpulab.catalog.view import lesson
 from gpulab.draw.blocks import Block
-from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
 
 
@@ -25,11 +22,6 @@ def content(selection: Selection) -> Block:
         chosen=chosen,
         earlier=selection.earlier,
         hides_claim=waits,
-        answers=selection.layout.answers,
-        expected=selection.layout.expected,
+        answers=selection.answers,
+        expected=selection.expected,
     )
-
-
-def changing(run: Run) -> Hashable:
-    """Return whether a prediction still waits for its answer."""
-    return run.ended

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from gpulab.draw.blocks import Block, Text
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence
-from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
 from gpulab.tui.status import before_a_run, in_the_middle
 
 
 def content(selection: Selection) -> Block:
     if selection.run is None:
-        return in_the_middle(before_a_run(selection.row, selection.age), selection.layout.size)
+        return in_the_middle(before_a_run(selection.row, selection.age), selection.size)
     return log(selection.run.report)
-
-
-def changing(run: Run) -> Hashable:
-    """A thousand lines are not laid out again for nothing: that would take a quarter of a core."""
-    return run.source.path, run.ended, run.state.log.count, len(run.state.failures)
-
-
-_LIVE_LINES, _LIVE_WIDTH = 200, 200
 
 
 def log(report: RunReport) -> Text:
@@ -33,7 +22,7 @@ def log(report: RunReport) -> Text:
     head, tail = report.log.head, report.log.tail
     text = Text()
     if report.under_way:
-        text.append("".join(f"{line[:_LIVE_WIDTH]}\n" for line in [*head, *tail][-_LIVE_LINES:]))
+        text.append("".join(f"{line[:200]}\n" for line in [*head, *tail][-200:]))
         return text or Text("nothing printed so far", "dim")
     text.append("".join(f"{line}\n" for line in head))
     if report.log.skipped:

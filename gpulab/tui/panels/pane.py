@@ -18,9 +18,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from gpulab.draw.blocks import Block
-from gpulab.show.terminal import drawn, plain_text
-
-_NOTHING = Strip([])
+from gpulab.show.terminal import plain_text
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class TextPane(Static):
         laid out again.
         """
         self._content = content
-        self.update(Plain(drawn(content)), layout=not as_high)
+        self.update(Plain(content), layout=not as_high)
 
     @property
     def text(self) -> str:
@@ -72,7 +70,6 @@ class Pane(ScrollView, can_focus=True):
             self.scroll_end(animate=False)
 
     def to_top(self) -> None:
-        """Show its first row."""
         self.scroll_home(animate=False)
 
     def scroll_to_text(self, words: str) -> None:
@@ -113,11 +110,11 @@ class Pane(ScrollView, can_focus=True):
         if not self.room:
             return  # not on screen yet
         options = self.app.console.options.update(width=self.room, height=None)
-        drawn_rows = self.app.console.render_lines(Plain(drawn(self._content)), options, pad=False)
+        drawn_rows = self.app.console.render_lines(Plain(self._content), options, pad=False)
         before, self._rows = self._rows, [Strip(row) for row in drawn_rows]
         self.virtual_size = Size(self.room, len(self._rows))
         if len(before) != len(self._rows) and self.styles.is_auto_height:
             self.refresh(layout=True)
-        for y, (old, new) in enumerate(zip_longest(before, self._rows, fillvalue=_NOTHING)):
+        for y, (old, new) in enumerate(zip_longest(before, self._rows, fillvalue=Strip([]))):
             if old != new:
                 self.refresh(Region(0, y - self.scroll_offset.y, self.size.width, 1))

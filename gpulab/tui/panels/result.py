@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from gpulab.core.events import Planned, StageStarted
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import needed, present
 from gpulab.report.live import live_run
@@ -19,21 +17,21 @@ if TYPE_CHECKING:
 
 
 def content(selection: Selection) -> Block:
-    run, layout = selection.run, selection.layout
+    run = selection.run
     if run is None:
-        return in_the_middle(before_a_run(selection.row, selection.age), selection.layout.size)
-    width, height = layout.size
+        return in_the_middle(before_a_run(selection.row, selection.age), selection.size)
+    width, height = selection.size
     sweep = selection.sweep
-    if run.ended and not layout.zoomed and sweep is not None and sweep.reports:
+    if run.ended and not selection.zoomed and sweep is not None and sweep.reports:
         drawn: Block = needed("sweeps.view").sweep_view(sweep.sweep, sweep.reports)
         return drawn
     prediction = selection.prediction
     middle = prediction.middle if prediction else None
     live = live_run(run.report, run.state, middle)
     panels = present("live.screen")
-    if panels is not None and (layout.zoomed or not run.ended):
+    if panels is not None and (selection.zoomed or not run.ended):
         drawn = panels.live_view(
-            live, width=width, height=height, chosen=layout.panel, zoomed=layout.zoomed
+            live, width=width, height=height, chosen=selection.panel, zoomed=selection.zoomed
         )
         return drawn
     shown = Shown(
@@ -54,14 +52,6 @@ def answer_of(run: Run, prediction: Prediction | None) -> list[Block]:
         return []
     answer: list[Block] = needed("predictions.view").outcome(run.report, prediction)
     return answer
-
-
-def changing(run: Run) -> Hashable:
-    """Once a second, twice before it measures, and at a new stage, until it has ended."""
-    progress = run.state.last(StageStarted)
-    if run.ended or run.state.last(Planned) is not None:
-        return run.source.path, run.ended or (id(progress), int(run.source.now()))
-    return run.source.path, id(progress), len(run.state.variants), int(2 * run.source.now())
 
 
 def next_panel(name: str | None, by: int) -> str | None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from gpulab.draw.blocks import Block, Group, Text
-from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.roofline.figure import families, first_family
 from gpulab.features.roofline.report import roofline_of, roofline_of_operations
 from gpulab.features.roofline.view import causes, reasons, roofline_view
@@ -18,15 +15,15 @@ from gpulab.tui.status import before_a_run, in_the_middle, no_roofline
 def content(selection: Selection) -> Block:
     run = selection.run
     if run is None:
-        return in_the_middle(before_a_run(selection.row, selection.age), selection.layout.size)
+        return in_the_middle(before_a_run(selection.row, selection.age), selection.size)
     roofline = roofline_of(run.report)
     if roofline is None:
         return Group(no_roofline(), causes(run.report.variants))
-    width, height = selection.layout.size
+    width, height = selection.size
     operations = _operations(run.report, width, height)
     if operations and not roofline.points:
         return Group(*operations, causes(run.report.variants))
-    drawn = roofline_view(roofline, width=width, height=height, family=selection.layout.family)
+    drawn = roofline_view(roofline, width=width, height=height, family=selection.family)
     hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""
     below = reasons(roofline.points), causes(run.report.variants)
     return Group(drawn, Text(hint, "dim"), *below, *operations)
@@ -43,11 +40,6 @@ def _operations(report: RunReport, width: int, height: int) -> list[Block]:
         drawn = roofline_view(roofline, width=width, height=height - 1)
         parts += [head, drawn, Text(), reasons(roofline.points)]
     return parts
-
-
-def changing(run: Run) -> Hashable:
-    """At most once a second."""
-    return run.source.path, run.ended, int(run.state.t), id(run.state.last(CeilingsMeasured))
 
 
 def has_families(run: Run) -> bool:

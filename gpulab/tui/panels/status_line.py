@@ -9,9 +9,11 @@ from gpulab.draw.blocks import Text
 from gpulab.features import present
 from gpulab.tui import status
 from gpulab.tui.panels.pane import TextPane
+from gpulab.tui.panels.tabs import changing
 from gpulab.tui.runs import Runs, words_of
 
 if TYPE_CHECKING:
+    from gpulab.features.sweeps.runs import SweepRuns
     from gpulab.report.report import RunReport
 
 
@@ -52,9 +54,7 @@ class StatusLine(TextPane):
         if run is None:
             return self._idle(self.size.width)
         if self._runs.stopping:
-            return status.line(status.stopping(self._runs.running or ""))
-        from gpulab.tui.panels.result import changing
-
+            return status.line(f"{self._runs.running}: stopping")
         # The report of a run is most of what a tick costs: it is made when the panels need it too.
         progress_of = changing(run), in_sight
         if progress_of != self._progress_of:
@@ -65,8 +65,16 @@ class StatusLine(TextPane):
             text = f"{words} · {text}"
         sweep = self._runs.sweeps.get(self._runs.running or "")
         if sweep is not None:
-            text = f"{status.sweeping(sweep.parameter, sweep.values, len(sweep.reports))} · {text}"
-        return status.line(status.frozen(text) if frozen else text)
+            text = f"{_point(sweep)} · {text}"
+        return status.line(f"paused (space resumes) · {text}" if frozen else text)
+
+
+def _point(sweep: SweepRuns) -> str:
+    """Return how far a sweep is."""
+    done, values = len(sweep.reports), sweep.values
+    if done >= len(values):
+        return f"final of {sweep.parameter}"
+    return f"{sweep.parameter}={values[done]}, {done + 1} of {len(values)}"
 
 
 def _progress(report: RunReport, *, in_sight: bool) -> str:

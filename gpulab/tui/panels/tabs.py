@@ -1,7 +1,6 @@
 """The tabs of a scenario, in their order.
 
-A new tab is a line here, and its file: `content(selection)` draws it, `changing(run)` is what must
-have changed for it to be laid out again.
+A new tab is a line here, and its file: `content(selection)` draws it.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from gpulab.core.events import Planned, StageStarted
 from gpulab.features import present
 
 if TYPE_CHECKING:
@@ -24,9 +24,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TabLayout:
-    """The layout of a tab."""
+class Selection:
+    """The scenario under the cursor with the text of its file and its last run, and how they are
+    drawn.
+    """
 
+    row: ScenarioRow
+    source: str
+    run: Run | None
     size: tuple[int, int]
     """Columns and rows."""
     panel: str | None = None
@@ -39,18 +44,6 @@ class TabLayout:
     """Of the questions of a lesson."""
     expected: bool = True
     """What its table expects of each variant."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The scenario under the cursor with the text of its file and its last run, and how they are
-    drawn.
-    """
-
-    row: ScenarioRow
-    source: str
-    run: Run | None
-    layout: TabLayout
     prediction: Prediction | None = None
     sweep: SweepRuns | None = None
     """The one that the run is a part of."""
@@ -84,7 +77,6 @@ class Tab:
     """It stays at its end as lines come in."""
 
     def content(self, selection: Selection) -> Block:
-        """Return the block that the tab shows."""
         content: Block = import_module(self.module).content(selection)
         return content
 
@@ -93,12 +85,18 @@ class Tab:
         find = getattr(import_module(self.module), "first_in_sight", None)
         return find(selection) if find else ""
 
-    def changing(self, run: Run | None) -> Hashable:
-        """Return what must change for the tab to be laid out again."""
-        if run is None:
-            return None
-        changing: Hashable = import_module(self.module).changing(run)
-        return changing
+
+def changing(run: Run | None) -> Hashable:
+    """Return what must change for a tab to be laid out again: at most once a second, twice before
+    it measures, and at a new stage, until the run has ended.
+    """
+    if run is None:
+        return None
+    if run.ended:
+        return run.source.path
+    stage = run.state.last(StageStarted)
+    looks = int(run.source.now() * (1 if run.state.last(Planned) else 2))
+    return run.source.path, id(stage), looks, len(run.state.variants)
 
 
 _ALL = {

@@ -39,7 +39,6 @@ from gpulab.session.run import Run
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.store import Store
 from gpulab.show.parts import Shown, Target, on_screen
-from gpulab.show.terminal import of_text
 from gpulab.tui import status
 from gpulab.tui.bindings import HELP
 from gpulab.tui.copying import copy_drawn
@@ -86,12 +85,11 @@ class HistoryList(DataTable[Any]):
             scenario = self._scenarios.get((run.path, run.scenario))
             params = differing(run, scenario) if scenario else ""
             row = (Text(run.scenario), *cells(run, now, params))
-            self.add_row(self._sign(run), *map(of_text, row))
+            self.add_row(self._sign(run), *row)
         self.move_cursor(row=next((at for at, run in enumerate(runs) if run is chosen), 0))
 
     @property
     def chosen(self) -> PastRun | None:
-        """The run under the cursor."""
         return self._runs[self.cursor_row] if self._runs else None
 
     @property
@@ -129,7 +127,7 @@ class HistoryScreen(ModalScreen[None]):
         Binding("v", "replay", "replay", tooltip="play the run under the cursor again"),
         Binding("escape", "back", "back", tooltip="leave the search, then the history"),
         HELP,
-        Binding("q", "app.ask_quit", show=False),
+        Binding("q", "app.ask_quit", show=False, tooltip="quit"),
     ]
 
     def __init__(self, entries: Iterable[Entry], of: Entry | None = None) -> None:
@@ -329,8 +327,6 @@ class ResultPage(Page):
 
 
 class ComparePage(Page):
-    """Two runs beside each other."""
-
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("plus", "all_lines", "all lines", tooltip="all lines that differ, or the first"),
         Binding("y", "copy", "copy", tooltip="copy the comparison, and keep it as a file"),
@@ -353,7 +349,6 @@ class ComparePage(Page):
         return drawn
 
     def action_all_lines(self) -> None:
-        """All lines of the files that differ, or the first ones again."""
         self._all_lines = not self._all_lines
         self._draw()
 

@@ -19,6 +19,7 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList
 
 from gpulab.catalog.catalog import Entry, ScenarioRow
+from gpulab.core.units import plural
 from gpulab.draw.blocks import Text
 from gpulab.features import modules, taken_out
 from gpulab.options import Options
@@ -36,14 +37,10 @@ if TYPE_CHECKING:
     from gpulab.tui.panels.detail import Detail
 
 
-_TWO_PANES = 160
-"""Columns from which on a lesson has its code, or its result, beside it."""
-
-
 class LabScreen(Screen[int]):
     """At most one run at a time; each scenario keeps its last one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings.LAB
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings.KEYS]
     AUTO_FOCUS = "#list"
     room_beside: float = 112
     """Columns from which on the panels of a run have room beside the list."""
@@ -137,7 +134,8 @@ class LabScreen(Screen[int]):
     def _resized(self) -> None:
         self._catalog.resize(self.size.width)
         reads = self._detail is not None and self._detail.tab == "lesson"
-        self.set_class(reads and self.size.width >= _TWO_PANES, "-beside")
+        # where a lesson has its code, or its result, beside it
+        self.set_class(reads and self.size.width >= 160, "-beside")
         if self.focused is None:  # what had it is out of sight
             if self._list.display or self._detail is None:
                 self._list.focus()
@@ -185,7 +183,6 @@ class LabScreen(Screen[int]):
                 self._detail.pane.focus()
 
     def action_next(self) -> None:
-        """Show the lesson that comes next in the course."""
         names = self._list.order
         if (name := self._list.chosen) in names[:-1]:
             self._catalog.leave_search()
@@ -193,7 +190,6 @@ class LabScreen(Screen[int]):
             self.action_show("lesson")
 
     def action_answers(self) -> None:
-        """Answer the questions of the lesson, or only ask them."""
         if self._detail is not None and (name := self._list.chosen) is not None:
             self.action_show(self._detail.answer(name))
 
@@ -203,7 +199,6 @@ class LabScreen(Screen[int]):
             self._detail.show_expected(name, keeps=getattr(self.app, "keeps_files", True))
 
     def action_run(self) -> None:
-        """Run the scenario under the cursor."""
         self.run()
 
     def run(self, *, sweep: str | None = None) -> None:
@@ -211,10 +206,9 @@ class LabScreen(Screen[int]):
         name = self._list.chosen
         if name is None:
             return
-        saved = self._catalog.entries[name].saved
-        if self.runs.running is not None and not saved:
-            self.say(status.another_runs(self.runs.running), "yellow")
-        elif problem := self._start(name, sweep):
+        if not self._catalog.entries[name].saved and self.is_busy():
+            return
+        if problem := self._start(name, sweep):
             self.say(status.cannot_run(problem, self._catalog.entries[name].row), "bold red")
         else:
             self._line.say()
@@ -227,17 +221,18 @@ class LabScreen(Screen[int]):
                 self._detail.pane.scroll_home(animate=False)
 
     def action_run_picked(self) -> None:
-        """Run what was picked in the list, one after the other."""
-        if self.runs.running is not None:
-            self.say(status.another_runs(self.runs.running), "yellow")
-        elif not self._list.picked:
-            self.say(status.NOTHING_PICKED, "yellow")
+        if self.is_busy():
+            return
+        if not self._list.picked:
+            self.refuse("m marks scenarios in the list, R then runs them one after the other")
         else:
-            self.app.push_screen(Ask(status.all_of(self._list.picked)), self._run_marked)
+            names = self._list.picked
+            question = f"Run {plural(len(names), 'scenario')}: {', '.join(names)}?"
+            self.app.push_screen(Ask(question), self._run_marked)
 
     def _run_marked(self, agreed: bool | None) -> None:
         if agreed:
-            self.runs.waiting = self._list.picked
+            self.runs.waiting = [*self._list.picked]
             self._run_next()
 
     def _run_next(self) -> None:
@@ -253,13 +248,11 @@ class LabScreen(Screen[int]):
         return action != "search" or not isinstance(self.focused, Input)
 
     async def action_search(self) -> None:
-        """Look for a scenario by what one types."""
         self.action_back()
         await self._catalog.search(self.say)
 
     @property
     def chosen(self) -> Entry | None:
-        """The scenario under the cursor."""
         return self._catalog.entries.get(self._list.chosen or "")
 
     @property
@@ -271,7 +264,6 @@ class LabScreen(Screen[int]):
 
     @property
     def names(self) -> list[str]:
-        """Return the names of all scenarios."""
         return list(self._catalog.entries)
 
     @property
@@ -287,7 +279,6 @@ class LabScreen(Screen[int]):
         return Path(earlier.shown.run_file) if earlier else None
 
     def go_to(self, name: str) -> None:
-        """Put the cursor on a scenario, and show it."""
         self._list.go_to(name)
         self.action_open()
 
@@ -296,6 +287,16 @@ class LabScreen(Screen[int]):
         self._line.say(text, style)
         self.refresh_rows()
 
+    def refuse(self, text: str) -> None:
+        """Say why a key does nothing now."""
+        self.say(text, "yellow")
+
+    def is_busy(self) -> bool:
+        """Return whether a run goes on beside which none can start; say so."""
+        if self.runs.running is not None:
+            self.refuse(status.another_runs(self.runs.running))
+        return self.runs.running is not None
+
     def list_again(self, entries: Sequence[Entry]) -> None:
         """List these in place of those that are listed; the cursor stays on its own."""
         self._catalog.list_again(entries)
@@ -303,7 +304,7 @@ class LabScreen(Screen[int]):
 
     def looks_at(self, entry: Entry) -> None:
         """Say that its step is looked at, which takes seconds."""
-        self.say(status.looking(entry.name))
+        self.say(f"{entry.name}: analyzing a step ...")
 
     def read_again(self, entry: Entry) -> None:
         """Its file may be another by now."""
@@ -311,14 +312,13 @@ class LabScreen(Screen[int]):
         self.refresh_rows()
 
     def action_stop(self) -> None:
-        """Stop what runs, when asked twice."""
         if self.runs.running is None or self.runs.stopping:
-            return self.say(status.NOTHING_RUNS, "yellow")
+            return self.refuse("nothing runs: r runs the lesson under the cursor")
         if self._again.press("s"):
             self.runs.stop()
             self.say("")
         else:
-            self.say(f"s again stops {self.runs.running}; what was measured stays", "yellow")
+            self.refuse(f"s again stops {self.runs.running}; what was measured stays")
 
     def action_back(self) -> None:
         """Go back to the list; what runs goes on."""
@@ -347,7 +347,6 @@ class LabScreen(Screen[int]):
         self.call_after_refresh(self._resized)
 
     def action_next_family(self) -> None:
-        """Draw the roofline of another type of numbers."""
         if (run := self.runs.of(self._list.chosen)) and self._detail is not None:
             self._detail.choose_family(run)
             self.refresh_rows()
@@ -360,16 +359,14 @@ class LabScreen(Screen[int]):
     def _derive(self, entry: Entry, key: str) -> None:
         """Ask what to try or to delay, and start the run that the lab derives from a step."""
         if self.read_only:
-            self.say(self.read_only, "yellow")
-        elif self.runs.running is not None:
-            self.say(status.another_runs(self.runs.running), "yellow")
-        else:
+            self.refuse(self.read_only)
+        elif not self.is_busy():
             self.run_worker(self._start_derived(entry, key), exclusive=True, group="derived")
 
     async def _start_derived(self, entry: Entry, key: str) -> None:
         starts = {key: start for each in modules("deriving") for key, start in each.STARTS.items()}
         if key not in starts:
-            return self.say(taken_out(f"key {key}"), "yellow")
+            return self.refuse(taken_out(f"key {key}"))
         start = await starts[key](self, entry)
         if isinstance(start, str):
             return self.say(start, "bold red")
@@ -383,7 +380,6 @@ class LabScreen(Screen[int]):
         return self.action_show("result")
 
     def action_zoom(self) -> None:
-        """Let the chosen panel of a run fill the screen, or give the others their places back."""
         if detail := self._shows_run:
             detail.zoomed = not detail.zoomed
             self.set_class(detail.zoomed, "-zoomed")
@@ -425,7 +421,6 @@ class LabScreen(Screen[int]):
             self._list.action_cursor_up()
 
     def action_mark(self) -> None:
-        """Mark the scenario under the cursor, for R."""
         self._list.pick()
 
     def action_freeze(self) -> None:
@@ -464,7 +459,7 @@ class LabScreen(Screen[int]):
         """Quit; while a run goes on, when asked twice."""
         asks = self.runs.running is not None and not (self.runs.stopping or self.read_only)
         if asks and not self._again.press("q"):
-            return self.say(f"q again stops {self.runs.running} and quits", "yellow")
+            return self.refuse(f"q again stops {self.runs.running} and quits")
         return self.quit()
 
     def _leave(self) -> None:
@@ -489,7 +484,7 @@ class LabScreen(Screen[int]):
     def footer_keys(self) -> dict[str, str]:
         """Return the ids of the keys that matter now, with their words."""
         refused = self.refused_keys()
-        named = {key.id: key for key in self.keys if key.id not in refused}
+        named = {key.id or "": key for key in self.keys if key.id not in refused}
         names = ("follow",) * bool(self.follows) + self._keys_of_focus()
         keys = [named[name] for name in names if name in named]
         return fitting(keys, self._other_words(), self.size.width)
@@ -499,7 +494,7 @@ class LabScreen(Screen[int]):
         name = self._list.chosen or ""
         read_only, has_run = bool(self.read_only), self.run_file(name) is not None
         refused = self._catalog.refused_keys(has_run=has_run, read_only=read_only)
-        refused |= {key.id for key in self.keys if read_only and key.runs}
+        refused |= bindings.RUNS if read_only else set()
         refused |= bindings.NEED_IDLE if self.runs.running else {"stop"}
         if self.runs.of(name) is None:
             refused |= bindings.NEED_RUN
@@ -514,13 +509,16 @@ class LabScreen(Screen[int]):
     def _keys_of_focus(self) -> tuple[str, ...]:
         detail = self._detail
         if self.runs.running is not None and self._shows_run is not None:
-            return *bindings.RUNNING_KEYS, *bindings.ALWAYS
+            return bindings.footer_of("running")
         if isinstance(self.focused, Input):
             return "open", "back"
         if detail is None or self.focused is self._list:
             has_runs = self._list.measured > 0 or self.runs.any
-            return bindings.list_keys(self._list.filtered, has_runs=has_runs)
-        return bindings.tab_keys(detail.tab, has_run=bool(self.run_file(self._list.chosen or "")))
+            keys = bindings.footer_of("measured" if has_runs else "list")
+            return keys if self._list.filtered else tuple(key for key in keys if key != "back")
+        has_run = bool(self.run_file(self._list.chosen or ""))
+        shows = has_run or detail.tab in ("lesson", "code")
+        return bindings.footer_of(detail.tab if shows else "no run")
 
     @property
     def _list(self) -> ScenarioList:
@@ -595,6 +593,6 @@ class LabScreen(Screen[int]):
         self._reading.discard(past.run_file)
         if isinstance(run, str):
             self._catalog.earlier.pop(name, None)
-            return self.say(run, "yellow")
+            return self.refuse(run)
         self.runs.reopen(name, run)
         self.refresh_rows()

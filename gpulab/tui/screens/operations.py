@@ -28,7 +28,6 @@ class OperationsScreen(Page):
         Binding("tab", "variant", "variant", tooltip="the next variant that was profiled"),
         Binding("escape", "app.pop_screen", "back", tooltip="back"),
         HELP,
-        Binding("q", "app.ask_quit", "quit", show=False),
     ]
 
     def __init__(self, report: RunReport) -> None:
@@ -38,20 +37,17 @@ class OperationsScreen(Page):
         self._choice = TableChoice(most=None)
 
     def action_sort(self, by: int) -> None:
-        """Sort by another column."""
         sorts = sorts_of(self._variant, self._choice.group)
         current = sort_of(self._variant, self._choice)
         place = sorts.index(current) if current in sorts else -by
         self._choose(replace(self._choice, sort=sorts[(place + by) % len(sorts)]))
 
     def action_group(self) -> None:
-        """Sum by something else."""
         groups = list(GroupBy)
         place = groups.index(self._choice.group)
         self._choose(replace(self._choice, group=groups[(place + 1) % len(groups)]))
 
     def action_variant(self) -> None:
-        """Show the next variant."""
         self._place = (self._place + 1) % len(self._variants)
         self._choose(self._choice)
 

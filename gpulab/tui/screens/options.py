@@ -59,7 +59,7 @@ class OptionsScreen(ModalScreen["Chosen | None"]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "close(True)", "run"),
         Binding("ctrl+s", "close(False)", "keep for later"),
-        Binding("escape", "leave", "back"),
+        Binding("escape", "dismiss(None)", "back"),
     ]
 
     def __init__(self, entry: Entry, settings: Options, *, at_sweep: bool = False) -> None:
@@ -105,9 +105,6 @@ class OptionsScreen(ModalScreen["Chosen | None"]):
                 words = Text("\na sweep needs a parameter and its values: n=16,32,64", "bold red")
                 return self.query_one("#problem", TextPane).show(words)
             self.dismiss(Chosen(settings, sweep, run))
-
-    def action_leave(self) -> None:
-        self.dismiss(None)
 
     def _typed(self) -> tuple[Options, str]:
         """The settings, and the sweep. UsageError where a time is no number."""

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from gpulab.draw.blocks import Block
 from gpulab.guide.help import BESIDE, help_view
 from gpulab.session.run_files import at_home
-from gpulab.tui.bindings import keymap_path
+from gpulab.tui.bindings import keymap_path, own_bindings
 from gpulab.tui.panels.pane import Pane
 
 
@@ -24,8 +24,7 @@ def name_box(box: Widget, title: str, **words: str) -> None:
     now, by its name.
     """
     screen = box.screen
-    own = [each for kind in type(screen).__mro__ for each in kind.__dict__.get("BINDINGS", ())]
-    shown = [each for each in own if isinstance(each, Binding) and each.show]
+    shown = [each for each in own_bindings(screen) if each.show]
     keys = {
         each.action: f"{key_of(screen, each)} {words.get(each.action, each.description)}"
         for each in reversed(shown)
@@ -45,7 +44,7 @@ class Page(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "app.pop_screen", "back", tooltip="back"),
-        Binding("q", "app.ask_quit", "quit", show=False),
+        Binding("q", "app.ask_quit", "quit", show=False, tooltip="quit"),
     ]
 
     def __init__(self, title: str, content: Callable[[int], Block], *, wide: bool = False) -> None:

@@ -40,7 +40,7 @@ class PredictScreen(ModalScreen["Prediction | None"]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "commit", "guess"),
         Binding("down", "app.focus_next", "the other question"),
-        Binding("escape", "skip", "back"),
+        Binding("escape", "dismiss(None)", "back"),
     ]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (28, "-high")]  # noqa: RUF012
 
@@ -98,9 +98,6 @@ class PredictScreen(ModalScreen["Prediction | None"]):
             self.dismiss(Prediction(tuple(predictions), limit))
         else:
             self._say("type a number above zero, such as 4, or Esc", "yellow")
-
-    def action_skip(self) -> None:
-        self.dismiss(None)
 
     def _say(self, message: str, style: str = "") -> None:
         self._message = Text(message, style)

@@ -15,6 +15,8 @@ from textual.binding import BindingType
 from textual.widget import Widget
 from textual.widgets import Footer, Input
 
+from gpulab.core.limits import NAME_LENGTH
+from gpulab.core.text import cut, one_line
 from gpulab.draw.blocks import Text
 from gpulab.features.predictions.report import Prediction
 from gpulab.features.predictions.view import guesses_line
@@ -24,7 +26,7 @@ from gpulab.session.classroom import Replayed
 from gpulab.session.playback import Playback
 from gpulab.session.run import Run
 from gpulab.session.saved import entry_of
-from gpulab.tui import bindings, status
+from gpulab.tui import bindings
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import TextPane
 from gpulab.tui.panels.status_line import StatusLine
@@ -46,7 +48,6 @@ class ReplayLine(StatusLine):
         self._playback, self._origin, self._follows = playback, origin, follows
 
     def update_line(self, *, frozen: bool, in_sight: bool) -> None:
-        """Show a message, or the line."""
         if self._message:
             return super().update_line(frozen=frozen, in_sight=in_sight)
         playback = self._playback
@@ -66,7 +67,7 @@ class ReplayLine(StatusLine):
 class ReplayScreen(LabScreen, inherit_bindings=False):
     """The run file is all that it shows: the entry of its list too is made of it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [key.binding for key in bindings.REPLAY]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings.REPLAY]
     room_beside = inf  # the list has no more than this run
     keys = bindings.REPLAY
 
@@ -102,8 +103,7 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         """What had the focus before somebody typed a time."""
 
     def _keys_of_focus(self) -> tuple[str, ...]:
-        keys = bindings.REPLAYED_KEYS if self._playback.ended else bindings.REPLAY_KEYS
-        return *keys, *bindings.ALWAYS
+        return bindings.footer_of("replayed" if self._playback.ended else "replay")
 
     def _other_words(self) -> dict[str, str]:
         return super()._other_words() | ({} if self._playback.playing else {"pause": "play"})
@@ -111,7 +111,7 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
     def action_next(self) -> None:
         """Leave the replay for the lesson after the one that it was opened from."""
         if len(self.app.screen_stack) == 1:
-            return self.say(status.NO_COURSE, "yellow")
+            return self.refuse("a replay alone has no next lesson: gpulab lists them")
         self.app.pop_screen()
         if isinstance(lab := self.app.screen, LabScreen):
             lab.action_next()
@@ -131,16 +131,13 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         """It is no run of this machine's history."""
 
     def action_freeze(self) -> None:
-        """Pause, or go on."""
         self._moved(again=self._playback.toggle())
 
     def action_speed(self, by: int) -> None:
-        """Play faster, or slower."""
         self._playback.change_speed(by)
         self._moved(again=False)
 
     def action_go_by(self, seconds: int) -> None:
-        """Go so many seconds on, or back."""
         self._moved(again=self._playback.seek(self._playback.position_s + seconds))
 
     def action_go_to(self, share: float) -> None:
@@ -148,11 +145,9 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         self._moved(again=self._playback.seek(self._playback.duration_s * share))
 
     def action_go_to_stage(self, by: int) -> None:
-        """Go to the next stage, or the one before."""
         self._moved(again=self._playback.seek_stage(by))
 
     def action_step(self) -> None:
-        """Pause, and take the next events."""
         self._playback.step()
         self._moved(again=False)
 
@@ -164,7 +159,6 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         )
 
     def action_ask_time(self) -> None:
-        """Ask for the time to go to."""
         self._before = self.focused
         self._type(True)
         self.set_focus(self._bar)
@@ -174,7 +168,8 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         at_s = time_of(event.value, self._playback.duration_s)
         self._leave_bar()
         if at_s is None:
-            return self.say(status.no_time(event.value), "yellow")
+            given = cut(one_line(event.value), NAME_LENGTH)
+            return self.refuse(f"{given}: write a time such as 90, 1:30 or 45%")
         return self._moved(again=self._playback.seek(at_s))
 
     def _leave_bar(self) -> None:

@@ -17,7 +17,7 @@ FILES = {path.stem: path for path in sorted(SCENARIOS.glob("*.py"))}
 OF_COMPARISONS = {"speedup", "below", "sustained", "verdict", "verdict_below"}
 OF_CURVES = {"second", "settled", "cost"}
 OF_CLOCKS = {"returns", "waits"}
-ON_GPU = {"sm", "tensor", "dram", "busy", "power", "reserved", "hidden", "launches", "device"}
+ON_GPU = {"sm", "dram", "busy", "power", "reserved", "hidden", "launches", "device"}
 LESSONS = [lesson for stage in course() for lesson in stage.lessons]
 
 

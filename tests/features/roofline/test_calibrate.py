@@ -4,16 +4,19 @@ import json
 import sqlite3
 import struct
 from contextlib import closing
+from functools import partial
 
 import pytest
 from recorded import report_of
 from scripted import SCENARIO, CommandLine
 from workers import WORKERS
 
-from gpulab.headless import plot, written
+from gpulab.headless import written
+from gpulab.headless.export import export
 from gpulab.headless.output import open_terminal
 from gpulab.options import UsageError
 from gpulab.session.store import NAME
+from gpulab.show.display import as_file
 from gpulab.show.figures import figures_of
 
 
@@ -90,7 +93,7 @@ def test_the_run_file_has_all_that_a_picture_takes(tmp_path):
     times, roofline = figures_of(report)
     assert [mark.name for mark in roofline.marks] == ["loop", "bmm"]
     assert [bar.name for bar in times.bars] == ["loop", "bmm"]
-    plot.plot([([report], tmp_path / "out.pdf")], open_terminal(ascii_only=True))
+    export([(partial(as_file, [report]), tmp_path / "out.pdf")], open_terminal(ascii_only=True))
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF")
 
 
