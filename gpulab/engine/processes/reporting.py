@@ -21,7 +21,7 @@ from gpulab.core.events import (
 )
 from gpulab.core.failures import device_in_error
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import AnyJob, Measure, subject_of
+from gpulab.core.jobs import AnyJob, Measure, path_of
 from gpulab.core.statuses import CheckTime, FailureKind, Stage
 from gpulab.engine.processes.channel import Channel, WorkerPosition
 from gpulab.engine.processes.failure import (
@@ -41,8 +41,7 @@ class Reporter:
         self.channel = channel
         self._job = job
         self.position = position
-        subject = subject_of(job)
-        self._path = subject.path if subject else ""
+        self._path = path_of(job)
         self.wait: Callable[[], None] | None = None
         """Waits for the device; None on a CPU, and before it is open."""
         self.too_large: str | None = None
