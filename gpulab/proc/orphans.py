@@ -37,12 +37,9 @@ class Orphans:
 
     def __init__(self, name: str = _MARK) -> None:
         """`name`: of the variable that marks them."""
-        mark = secrets.token_hex(16)
-        self.environment = {name: mark}
-        self._name = name
+        self.environment = {name: secrets.token_hex(16)}
         self.supervisor: int | None = None
         """The process that leads the worker's session."""
-        self._mark = mark
         self._seen: set[int] = set()
 
     def __enter__(self) -> Orphans:
@@ -99,9 +96,8 @@ class Orphans:
     def _is_of_the_worker(self, process: psutil.Process) -> bool:
         if process.pid == self.supervisor:
             return False
-        return os.getsid(process.pid) == self.supervisor or bool(
-            process.environ().get(self._name) == self._mark
-        )
+        in_its_session = os.getsid(process.pid) == self.supervisor
+        return in_its_session or self.environment.items() <= process.environ().items()
 
 
 class _Adoption:

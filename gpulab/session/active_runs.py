@@ -25,7 +25,6 @@ from gpulab.session.tail import TailSource
 
 _MOST = 30
 """Of the newest files of a folder; only those are opened."""
-_ENDING_BYTES = 1 << 12
 _SILENT_S = 60.0
 _STARTED, _ENDED = (kind.__struct_config__.tag for kind in (RunStarted, RunEnded))
 _END = b'{"type":"%s"' % str(_ENDED).encode()
@@ -139,7 +138,7 @@ def _goes_on(path: Path, started: RunStarted) -> bool:
         if is_held(file.fileno()):
             return True
         status = os.fstat(file.fileno())
-        file.seek(max(0, status.st_size - _ENDING_BYTES))
+        file.seek(max(0, status.st_size - 4096))
         if file.read().rstrip().rpartition(b"\n")[2].startswith(_END):
             return False
         # its host may have a lock that is not seen here

@@ -11,13 +11,13 @@ import json
 import os
 import random
 import secrets
-import select
 import signal
-import socket
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from math import log
+from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import send_handle
 from pathlib import Path
 from statistics import fmean, median
 from time import monotonic
@@ -33,8 +33,8 @@ from gpulab.features.compare.findings import dtype_changed, outputs_not_compared
 from gpulab.features.compare.measured import Pairs
 from gpulab.options import UsageError
 from gpulab.proc.orphans import Orphans
-from gpulab.proc.pipes import socket_pair, write_all
-from gpulab.proc.spawn import PIPE, spawn
+from gpulab.proc.pipes import Bell, connection_pair
+from gpulab.proc.spawn import DEVNULL, spawn
 from gpulab.proc.tree import kill_group
 from gpulab.session.drive import StoppedError
 from gpulab.session.sides import Measured
@@ -50,16 +50,10 @@ with 80 blocks of 1 ms, and 1.1 to 1.6 % with 40 of 2 ms, on a busy machine.
 """
 _TURN_S = 0.16
 _FEWEST_TURNS, _MOST_TURNS = 8, 80
-_SLOWED = 3.0
-"""How many times as long as planned the turns of a pair may take."""
 _IMPORT_SHARE = 2.0
 """A server is replaced once its pairs took so many times as long as its own start."""
-_ALIKE = 2.0
-"""Steps whose times differ by at most this factor have equally many in a block."""
-_SILENCE_S = 600.0
 _BEFORE_CUDA = ("numpy", "scipy", "torch")
 """What opens no device while it is imported: after that no forked process could use a GPU."""
-_LOG_TAIL = 4000
 
 
 class SideError(Exception):
@@ -99,37 +93,29 @@ class SideWorker:
     """A process of one side, at the other end of a connection."""
 
     def __init__(
-        self, side: str, connection: socket.socket, runner: InterleavedRunner, log_file: Path
+        self, side: str, connection: Connection, runner: InterleavedRunner, log_file: Path
     ) -> None:
         self._side, self._connection = side, connection
         self._runner, self._log_file = runner, log_file
-        self._data = b""
-        connection.setblocking(False)
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Return what it answers. SideError where it raises or ends."""
-        with suppress(BrokenPipeError):
-            self._connection.sendall(json.dumps(request).encode() + b"\n")
+        with suppress(OSError):
+            self._connection.send_bytes(json.dumps(request).encode())
         return self.answer()
 
     def answer(self) -> dict[str, Any]:
-        while b"\n" not in self._data:
-            self._runner.poll(self._connection, self._side)
-            try:
-                part = self._connection.recv(1 << 20)
-            except ConnectionResetError:  # it ended with a request unread
-                part = b""
-            if not part:
-                raise SideError(self._side, f"its process ended{self._last_words()}")
-            self._data += part
-        line, _, self._data = self._data.partition(b"\n")
-        answer: dict[str, Any] = json.loads(line)
+        self._runner.poll(self._connection, self._side)
+        try:
+            answer: dict[str, Any] = json.loads(self._connection.recv_bytes())
+        except (EOFError, OSError):
+            raise SideError(self._side, f"its process ended{self._last_words()}") from None
         if "error" in answer:
             raise SideError(self._side, answer["error"])
         return answer
 
     def _last_words(self) -> str:
-        text = self._log_file.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+        text = self._log_file.read_bytes()[-4000:].decode(errors="replace").strip()
         return f": {cut(one_line(text.splitlines()[-1]), 200)}" if text else ""
 
     def close(self) -> None:
@@ -148,12 +134,12 @@ class _ForkServer:
     ) -> None:
         self._runner = runner
         self._log_file = runner.folder / f"{secrets.token_hex(4)}.log"
-        self._control, theirs = socket_pair()
+        self._control, theirs = connection_pair()
         started = monotonic()
         with theirs, self._log_file.open("wb") as output:
             self.process = spawn(
                 [python, "-P", _START, str(theirs.fileno())],
-                stdin=PIPE,
+                stdin=DEVNULL,
                 stdout=output,
                 stderr=output,
                 pass_fds=[theirs.fileno()],
@@ -175,32 +161,31 @@ class _ForkServer:
         started = monotonic()
         self._order({"preload": list(modules)})
         self._runner.poll(self._control, self._python)
-        if not self._control.recv(1):
+        try:
+            self._control.recv_bytes()
+        except (EOFError, OSError):
             words = self._log_file.read_text(errors="replace").strip().splitlines()
-            raise UsageError(f"{self._python}: {words[-1] if words else 'it did not start'}")
+            said = words[-1] if words else "it did not start"
+            raise UsageError(f"{self._python}: {said}") from None
         self.start_s += monotonic() - started
 
     def fork(self, side: str, task: Mapping[str, Any]) -> SideWorker:
-        ours, theirs = socket_pair()
+        ours, theirs = connection_pair()
         # where the server has died, the member's end is closed, which says it
-        with theirs, suppress(BrokenPipeError):
+        with theirs, suppress(OSError):
             self._order({"fork": task})
-            socket.send_fds(self._control, [b"."], [theirs.fileno()])
+            send_handle(self._control, theirs.fileno(), self.process.pid)
         return SideWorker(side, ours, self._runner, self._log_file)
 
     def close(self) -> None:
         kill_group(self.process.pid, signal.SIGKILL)
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError):
-            self.process.stdin.close()
         self.process.wait()
         self._control.close()
         self._log_file.unlink(missing_ok=True)
 
     def _order(self, order: Mapping[str, Any]) -> None:
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError):
-            write_all(self.process.stdin.fileno(), json.dumps(order).encode() + b"\n")
+        with suppress(OSError):
+            self._control.send_bytes(json.dumps(order).encode())
 
 
 class InterleavedRunner:
@@ -216,7 +201,7 @@ class InterleavedRunner:
         """`silence_s`: how long to wait for a side's answer."""
         self._sides, self._jobs = sides, jobs
         self.folder = folder
-        self._silence_s = silence_s or _SILENCE_S
+        self._silence_s = silence_s or 600.0
         job = jobs[0]
         self.seed = secrets.randbits(31) if job.seed is None else job.seed
         self.draw = random.Random(self.seed)
@@ -234,7 +219,7 @@ class InterleavedRunner:
         self.names: dict[str, str] = {}
         """Of the steps that both sides have: the second side's by the first's."""
         self.pairs: dict[str, Pairs] = {}
-        self._stopped_r, self._stopped_w = os.pipe()
+        self._stopping = Bell()
         self._resources = ExitStack()
 
     def __enter__(self) -> InterleavedRunner:
@@ -246,18 +231,15 @@ class InterleavedRunner:
 
     def __exit__(self, *error: object) -> None:
         self._resources.close()
-        os.close(self._stopped_r)
-        os.close(self._stopped_w)
 
     def stop(self) -> None:
         """From a signal handler, or another thread."""
-        os.write(self._stopped_w, b".")
+        self._stopping.ring()
 
-    def poll(self, connection: socket.socket, side: str) -> None:
+    def poll(self, connection: Connection, side: str) -> None:
         """Wait until there is something to read. StoppedError, SideError."""
-        watched: list[socket.socket | int] = [connection, self._stopped_r]
-        ready = select.select(watched, [], [], self._silence_s)[0]
-        if self._stopped_r in ready:
+        ready = wait([connection, self._stopping.fd], self._silence_s)
+        if self._stopping.fd in ready:
             raise StoppedError
         if not ready:
             raise SideError(side, f"no answer within {self._silence_s:.0f} s (--timeout)")
@@ -315,7 +297,7 @@ class InterleavedRunner:
             member.answer()
         times: dict[str, list[tuple[float, float]]] = {name: [] for name in self.names}
         begun = monotonic()
-        most_s = _SLOWED * _TURN_S * len(self.names)
+        most_s = 3.0 * _TURN_S * len(self.names)
         for turn in range(max(self._turns.values())):
             # others compute on this core: more pairs tell more than more turns
             if turn >= _FEWEST_TURNS and turn % 2 == 0 and monotonic() - begun > most_s:
@@ -358,7 +340,8 @@ class InterleavedRunner:
         block_s = _BLOCK_S if isinstance(self._jobs[0], TimeFunctions) else _DEVICE_BLOCK_S
         for name, other in self.names.items():
             times = before.step_s[name], after.step_s[other]
-            if max(times) <= _ALIKE * min(times):
+            # steps whose times differ by less have equally many in a block
+            if max(times) <= 2.0 * min(times):
                 times = min(times), min(times)
             first, second = (max(1, round(block_s / max(time, 1e-9))) for time in times)
             self._steps[name] = first, second

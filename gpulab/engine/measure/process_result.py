@@ -49,16 +49,16 @@ class ProcessResult(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of the rounds, with their builds."""
     start_s: float = 0.0
     """Seconds before them; of the first process, what the next ones are expected to take."""
-    checked: list[str] = []
-    stateful: list[str] = []
-    drawing: list[str] = []
+    checked: set[str] = set()
+    stateful: set[str] = set()
+    drawing: set[str] = set()
     """Variants that draw random numbers in a step."""
     widened: dict[str, float] = {}
     """By variant the error that its output may have where float64 was asked."""
     dtype: str | None = None
     """The baseline's declared dtype."""
-    with_phases: list[str] = []
-    declared: list[str] = []
+    with_phases: set[str] = set()
+    declared: set[str] = set()
     """Dtypes of declared work."""
     choices: list[Choice] = []
     """What variants have chosen with `gpulab.tune`."""
