@@ -93,10 +93,6 @@ def _threads() -> int:
     return sum(1 for _ in Path("/proc/self/task").iterdir())
 
 
-_JUDGE = "_judge"
-"""The module of the scenario that judges an exercise."""
-
-
 class _Text(ExecutionLoader):
     """Makes a module of a text. The cache of compiled files, which another text may have left
     there, is not looked at.
@@ -130,7 +126,8 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
             before = settings.read()
             _execute(subject.path, subject.source, ANSWER)
             settings.put_back(before)  # the function that is handed out runs as it was handed out
-            module = _execute(f"<exercise {subject.exercise}>", subject.judge, _JUDGE)
+            # the module of the scenario that judges an exercise
+            module = _execute(f"<exercise {subject.exercise}>", subject.judge, "_judge")
         else:
             module = _execute(subject.path, subject.source, _name_of(subject.path, "_scenario"))
     if isinstance(subject, FunctionFile):

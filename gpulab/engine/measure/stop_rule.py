@@ -33,10 +33,6 @@ from gpulab.stats.statistics import FEWEST, Interval
 
 _MOST_FIRST = 14
 """Turns as the first, after which a variant that is far alone in most of them is not sure to be."""
-_PATIENCE = 1.3
-"""Times the time that was asked for, where it takes that long to have as many processes as
-planned.
-"""
 
 
 class StopRule:
@@ -96,7 +92,7 @@ class StopRule:
         return bool(compared) and left.isdisjoint(compared)
 
     def _spent(self) -> StopReason | None:
-        patience = 1.0 if self._processes >= PROCESSES else _PATIENCE
+        patience = 1.0 if self._processes >= PROCESSES else 1.3
         return StopReason.TIME if self._elapsed_s >= patience * self._job.time_s else None
 
     def _reason_of_curves(self, variants: int) -> StopReason | None:

@@ -80,9 +80,7 @@ def _proc_bytes(path: str, field: str) -> int:
     return int(match.group(1)) * KiB if match else 0
 
 
-_FLUSH_BYTES = 256 * MiB
 _KHZ_IN_MHZ = 1000
-_MOST_CACHE_PER_CORE = 16 * MiB
 
 
 class DeviceError(RuntimeError):
@@ -181,7 +179,7 @@ def may_stay() -> bool:
 
 def flusher(device: torch.device, l2_bytes: int) -> Callable[[], None]:
     """Return a function that empties the caches, by writing more than they hold."""
-    data = torch.empty(max(_FLUSH_BYTES, 2 * l2_bytes), dtype=torch.uint8, device=device)
+    data = torch.empty(max(256 * MiB, 2 * l2_bytes), dtype=torch.uint8, device=device)
 
     def flush() -> None:
         data.zero_()
@@ -201,4 +199,4 @@ def _last_level_cache() -> int:
     reported = max(
         (int(size.rstrip("KM")) * units[size.lstrip("0123456789")] for size in sizes), default=0
     )
-    return min(reported, _MOST_CACHE_PER_CORE * (os.cpu_count() or 1))
+    return min(reported, 16 * MiB * (os.cpu_count() or 1))
