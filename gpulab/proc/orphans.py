@@ -68,11 +68,9 @@ class Orphans:
         return len(killed)
 
     def count(self) -> int:
-        """Return how many there are now."""
         return len(self._alive())
 
     def signal(self, number: int) -> None:
-        """Send it to all of them."""
         for process in self._alive():
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process.pid, number)

@@ -41,7 +41,6 @@ from gpulab.session.sides import Measured
 from gpulab.session.worker_process import usual_environment, worker_environment
 
 _GPULAB = Path(__file__).parents[1]
-_SCENARIO = "gpulab.engine.sides.scenario"
 _START = str(_GPULAB / "engine" / "sides" / "start.py")
 _BLOCK_S, _DEVICE_BLOCK_S = 1e-3, 2e-3
 """A shorter block is timed with its first step's caches; a longer one more often meets another
@@ -50,8 +49,6 @@ with 80 blocks of 1 ms, and 1.1 to 1.6 % with 40 of 2 ms, on a busy machine.
 """
 _TURN_S = 0.16
 _FEWEST_TURNS, _MOST_TURNS = 8, 80
-_IMPORT_SHARE = 2.0
-"""A server is replaced once its pairs took so many times as long as its own start."""
 _BEFORE_CUDA = ("numpy", "scipy", "torch")
 """What opens no device while it is imported: after that no forked process could use a GPU."""
 
@@ -72,7 +69,6 @@ class Probe:
 
     step_s: Mapping[str, float]
     """By the names of its own side."""
-    items: Mapping[str, float]
     modules: Mapping[str, str]
     """Files by the names of modules."""
     files: Sequence[str]
@@ -188,7 +184,7 @@ class _ForkServer:
             self._control.send_bytes(json.dumps(order).encode())
 
 
-class InterleavedRunner:
+class InterleavedRunner(ExitStack):
     """A context manager: leaving it leaves no process behind. `folder` is for its files."""
 
     def __init__(
@@ -199,6 +195,7 @@ class InterleavedRunner:
         silence_s: float | None = None,
     ) -> None:
         """`silence_s`: how long to wait for a side's answer."""
+        super().__init__()
         self._sides, self._jobs = sides, jobs
         self.folder = folder
         self._silence_s = silence_s or 600.0
@@ -208,29 +205,21 @@ class InterleavedRunner:
         self._servers: dict[str, _ForkServer] = {}
         self._starts: dict[str, int] = {}
         """How many servers each Python had."""
-        self._members: list[SideWorker] = []
-        """That are not closed yet."""
-        self._preload = [_SCENARIO] if isinstance(job, Measure) else []
+        self._preload = ["gpulab.engine.sides.scenario"] if isinstance(job, Measure) else []
         self._pinned = False
         self._steps: dict[str, tuple[int, int]] = {}
         """Steps of a block, by the names of the first side."""
-        self._items: dict[str, tuple[float, float]] = {}
         self._turns: dict[str, int] = {}
         self.names: dict[str, str] = {}
         """Of the steps that both sides have: the second side's by the first's."""
         self.pairs: dict[str, Pairs] = {}
         self._stopping = Bell()
-        self._resources = ExitStack()
 
     def __enter__(self) -> InterleavedRunner:
-        self._orphans = self._resources.enter_context(Orphans())
-        self._resources.callback(self._orphans.end)
-        self._resources.callback(self._close_servers)
-        self._resources.callback(self._close_connections)
+        self._orphans = self.enter_context(Orphans())
+        self.callback(self._orphans.end)
+        self.callback(self._close_servers)
         return self
-
-    def __exit__(self, *error: object) -> None:
-        self._resources.close()
 
     def stop(self) -> None:
         """From a signal handler, or another thread."""
@@ -290,7 +279,6 @@ class InterleavedRunner:
         return differs, found
 
     def measure_pair(self) -> None:
-        """Measure one more pair of processes: a value of each step."""
         members = self._fork(self.draw.getrandbits(31), probes=False)
         started = monotonic()
         for member in members:
@@ -322,8 +310,7 @@ class InterleavedRunner:
         seconds = [0.0, 0.0]
         for side in (1, 0) if swap else (0, 1):
             steps = self._steps[name][side]
-            answer = members[side].ask(do="block", name=names[side], steps=steps)
-            seconds[side] = answer["s"] / self._items[name][side]
+            seconds[side] = members[side].ask(do="block", name=names[side], steps=steps)["s"]
         return seconds[0], seconds[1]
 
     def _plan(self, before: Probe, after: Probe) -> None:
@@ -345,7 +332,6 @@ class InterleavedRunner:
                 times = min(times), min(times)
             first, second = (max(1, round(block_s / max(time, 1e-9))) for time in times)
             self._steps[name] = first, second
-            self._items[name] = before.items[name], after.items[other]
             turn_s = first * times[0] + second * times[1]
             self._turns[name] = max(1, min(_MOST_TURNS, round(_TURN_S / turn_s)))
             self.pairs[name] = Pairs()
@@ -362,19 +348,18 @@ class InterleavedRunner:
         core = None
         if self._pinned:
             core = self.draw.choice(sorted(os.sched_getaffinity(0)))
-        members: list[SideWorker | None] = [None, None]
+        members: dict[int, SideWorker] = {}
         for side in self.draw.sample((0, 1), 2):
             task = self._task(side, seed=seed, layout=layout, core=core, probes=probes)
-            member = self._server(side).fork(self._sides[side].name, task)
-            self._members.append(member)
-            members[side] = member
-        return [member for member in members if member is not None]
+            members[side] = self._server(side).fork(self._sides[side].name, task)
+        return [members[0], members[1]]
 
     def _server(self, side: int) -> _ForkServer:
         """The server of a side, anew where the one before has served long enough."""
         python = self._sides[side].python
         server = self._servers.get(python)
-        if server is not None and server.used_s > _IMPORT_SHARE * server.start_s:
+        # it is replaced once its pairs took twice as long as its own start
+        if server is not None and server.used_s > 2.0 * server.start_s:
             self._servers.pop(python).close()  # once: its number may be another process's then
             server = None
         if server is None:
@@ -415,11 +400,6 @@ class InterleavedRunner:
         """End processes that have done their part, with the teardown of what they built."""
         for member in members:
             member.ask(do="tear_down")
-            member.close()
-            self._members.remove(member)
-
-    def _close_connections(self) -> None:
-        for member in self._members:
             member.close()
 
     def _close_servers(self) -> None:

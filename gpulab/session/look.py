@@ -19,8 +19,6 @@ from gpulab.session.worker_process import WorkerProcess
 
 _COMMAND = (sys.executable, "-P", "-m", "gpulab.engine.look")
 _LONGEST_S = 300.0
-_PRINTED = 4000
-"""Of what the step printed, its end: it says why its process has died."""
 
 Answer = TypeVar("Answer")
 
@@ -79,7 +77,8 @@ class Look:
         def prints() -> tuple[list[Event], bool]:
             nonlocal printed
             data = read_available(worker.output_fd) or b""
-            printed = (printed + data)[-_PRINTED:]
+            # its end says why its process has died
+            printed = (printed + data)[-4000:]
             return [], bool(data)
 
         own = [Stream(worker.events_fd, answered), Stream(worker.output_fd, prints)]

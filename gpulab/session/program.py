@@ -50,8 +50,6 @@ NOT_FOUND, NOT_EXECUTABLE, TIMED_OUT = 127, 126, 124
 """Exit codes of a program that is not there, cannot be executed, or was ended by --timeout: as
 those of env(1) and timeout(1).
 """
-_GRACE_S = 3.0
-"""Between the signals that end it: interrupt, terminate, kill."""
 
 
 class ProgramSession(LiveSource):
@@ -202,7 +200,6 @@ class ProgramSession(LiveSource):
     def _follow(
         self, process: Process[bytes], orphans: Orphans, followers: Followers, streams: list[Stream]
     ) -> None:
-        """Read what there is until the program has ended."""
         exit_fd = os.pidfd_open(process.pid)
         listening = self._listen(streams, exit_fd)
         deadline = None
@@ -230,7 +227,7 @@ class ProgramSession(LiveSource):
                     stops, next_stop = [signal.SIGTERM, signal.SIGKILL], now
                 if stops and now >= next_stop:
                     self._signal_all(process, orphans, stops.pop(0))
-                    next_stop = now + _GRACE_S
+                    next_stop = now + 3.0
                     stops = stops or [signal.SIGKILL]
         finally:
             os.close(exit_fd)

@@ -31,9 +31,6 @@ _MALLOC = {
     "MALLOC_TOP_PAD_": str(256 << 20),
 }
 
-FOLDER = "{folder}"
-"""Stands for a folder of the run in the values of a scenario's variables."""
-
 
 def usual_environment(threads: int) -> dict[str, str]:
     """Ours, with the allocator and the number of threads pinned."""
@@ -52,19 +49,17 @@ def usual_environment(threads: int) -> dict[str, str]:
 
 
 def worker_environment(job: AnyJob) -> dict[str, str]:
-    """The usual one, and what the scenario asks for."""
+    """The usual one, and what the scenario asks for. `{folder}` is the run's, empty at first."""
+    variables = usual_environment(job.threads)
     subject = subject_of(job)
-    own = _own(job, subject.env) if isinstance(subject, ScenarioFile) else {}
-    variables: dict[str, str | None] = {**usual_environment(job.threads), **own}
-    return {name: value for name, value in variables.items() if value is not None}
-
-
-def _own(job: AnyJob, variables: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return the scenario's environment; a folder that it names is the run's, empty at first."""
+    if not isinstance(subject, ScenarioFile):
+        return variables
     folder = job.folder if isinstance(job, TimedJob) else None
-    return {
-        name: value and value.replace(FOLDER, folder or "") for name, value in variables.items()
-    }
+    for name, value in subject.env.items():
+        variables.pop(name, None)
+        if value is not None:
+            variables[name] = value.replace("{folder}", folder or "")
+    return variables
 
 
 WORKER = (sys.executable, "-P", "-m", "gpulab.engine")
@@ -129,7 +124,6 @@ class WorkerProcess:
         self.tell(job_message(job))
 
     def exit_code(self) -> int:
-        """Wait until the supervisor has ended; return its exit code."""
         return self._process.wait()
 
     def tell(self, message: bytes) -> None:
@@ -177,8 +171,7 @@ class ReadyWorker:
 
     def take(self, job: AnyJob) -> WorkerProcess | None:
         """The worker for a job; None where there is none, or not for this one."""
-        with self._lock:
-            kept, self._started = self._started, None
+        kept = self._pop()
         if kept is None:
             return None
         started, environment = kept
@@ -189,10 +182,13 @@ class ReadyWorker:
         return None
 
     def close(self) -> None:
+        if kept := self._pop():
+            kept[0].close()
+
+    def _pop(self) -> tuple[WorkerProcess, dict[str, str]] | None:
         with self._lock:
             kept, self._started = self._started, None
-        if kept is not None:
-            kept[0].close()
+        return kept
 
 
 READY = ReadyWorker()

@@ -23,10 +23,6 @@ _LATER_WARM_UP_S = 0.1
 """At least, of each other variant on a CPU."""
 _MOST_WARM_UP_S = 1.2
 """Of all variants together."""
-_ALIKE = 2.0
-"""Steps whose times differ by at most this factor have equally many in a block: twins differ by so
-much where one of them was disturbed.
-"""
 
 
 @dataclass(eq=False)
@@ -47,7 +43,6 @@ class Candidate:
         """Untimed steps before a block."""
 
     def fill(self, steps: int, step_s: float) -> None:
-        """Set the steps that fill a block, and the seconds of one."""
         self.steps = steps
         self.step_s = step_s
         self.lead_in = lead_in_steps(steps, step_s)
@@ -182,7 +177,8 @@ def equalize_blocks(
 def _alike(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     """Groups of similar time per step, each ascending: split where neighbours differ most."""
     ordered = sorted(candidates, key=lambda candidate: candidate.step_s)
-    if len(ordered) == 1 or ordered[-1].step_s <= _ALIKE * ordered[0].step_s:
+    # twins differ by so much where one of them was disturbed
+    if len(ordered) == 1 or ordered[-1].step_s <= 2.0 * ordered[0].step_s:
         return [ordered]
     widest = max(
         range(1, len(ordered)), key=lambda place: ordered[place].step_s / ordered[place - 1].step_s

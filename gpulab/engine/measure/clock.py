@@ -108,7 +108,6 @@ class WallClock:
         return self._run(repeat(build.work.step, 1), 1).time_s
 
     def forget(self) -> None:
-        """Let go of what the last step returned."""
         self.returned = None
 
     def step_s(self, build: Build, steps: int) -> float:

@@ -115,7 +115,6 @@ class WorkerContext:
 
     @property
     def choices(self) -> list[Choice]:
-        """Return what variants have chosen with `gpulab.tune`."""
         return self.tuner.choices if self.tuner else []
 
     @property
@@ -130,7 +129,6 @@ class WorkerContext:
         return self.clock
 
     def close(self, variant: Variant, build: Build) -> None:
-        """Tear a build down."""
         self.reporter.position.move(Stage.TEARDOWN, variant.name)
         try:
             build.close()

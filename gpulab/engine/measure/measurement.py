@@ -57,7 +57,6 @@ class Recorder:
         self._sent_at = monotonic()
 
     def add(self, number: int, name: str, block: Block) -> None:
-        """One block of round `number` of the current epoch."""
         while len(self._rounds) <= number:
             self._rounds.append({})
         self._rounds[number][name] = block.time_s / self._items[name]
@@ -89,7 +88,6 @@ class Recorder:
         self.pump()
 
     def send(self) -> None:
-        """Send all rows now."""
         self._channel.emit(self._buffer.take())
         self._sent_at = monotonic()
 

@@ -26,11 +26,6 @@ ROUNDS = 5
 _MOST_ROUNDS = 50
 _LEAST_SHARE = 0.4
 """Of a process's part of the time that is measured, however long it takes to start."""
-_MOST_SHARE_S = 2.0
-_MOST_STARTS = 4
-"""A process's part of the time is at most this many seconds, or times its start: what is longer is
-spent better on more processes.
-"""
 _LEAD_IN_S = 3e-3
 """Untimed steps before a block, in seconds: until a step of a few MiB takes as long as alone, at
 steps of 1 ms as at those of 0.1 ms.
@@ -64,7 +59,8 @@ def plan(
     `round_s` is a round's time, `builds_s` that of the builds that every epoch makes anew, and
     `start_s` what a process takes before its first round, with the builds that it keeps.
     """
-    share_s = min(time_s / PROCESSES, max(_MOST_SHARE_S, _MOST_STARTS * start_s))
+    # a longer part is spent better on more processes
+    share_s = min(time_s / PROCESSES, max(2.0, 4 * start_s))
     stretch_s = max(_LEAST_SHARE * share_s, share_s - start_s)
     if brief:
         # a run that ends when it is decided needs processes, and not long ones

@@ -49,12 +49,6 @@ _LONG_STEP_S = 0.25
 """A longer step is not taken once more in every process just to be checked: its timed blocks are
 checked, and it is at the end.
 """
-_CHEAP_S = 0.03
-"""What building and a step may take to be done again for other values, of the baseline and of one
-variant in each process.
-"""
-_QUICK_S = 0.005
-"""The same of all other variants."""
 
 
 class Preparation:
@@ -308,7 +302,8 @@ class Preparation:
             context.builder.first_step(build)
             return
         in_turn = is_baseline or variant.name == self._in_turn
-        most_s = _CHEAP_S if in_turn else _QUICK_S
+        # what building and a step may take to be done again for other values
+        most_s = 0.03 if in_turn else 0.005
         cheap = not candidate.kept and build.build_s + candidate.step_s < most_s
         checker.again(variant, build, in_turn=in_turn, cheap=cheap)
 

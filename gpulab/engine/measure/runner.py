@@ -337,7 +337,6 @@ class _ProcessRun:
             release(context)
 
     def _check_again(self, candidate: Candidate, build: Build) -> None:
-        """Compare the output once more."""
         context = self._context
         variant = candidate.variant
         if candidate.name not in context.checked:

@@ -31,9 +31,6 @@ from gpulab.stats.comparison import (
 from gpulab.stats.series import Epoch, EpochSeries, Quantity
 from gpulab.stats.statistics import FEWEST, Interval
 
-_MOST_FIRST = 14
-"""Turns as the first, after which a variant that is far alone in most of them is not sure to be."""
-
 
 class StopRule:
     """Decides when one run stops: on width, or once the question of `--fail-below` is settled; else
@@ -184,7 +181,8 @@ class StopRule:
         """Most are far from the rounds', and one that was disturbed is not enough to acquit."""
         count = len(self._firsts[name])
         near = count - self._count_far(name)
-        if near * 2 >= count or count >= _MOST_FIRST:
+        # after so many turns a variant that is far alone in most of them is not sure to be
+        if near * 2 >= count or count >= 14:
             return False
         return count < FEWEST_FIRST or near > left_out(count)
 

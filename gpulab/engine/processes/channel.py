@@ -175,7 +175,6 @@ class SampleBuffer:
         return len(self) == _MOST_ROWS
 
     def add(self, epoch: int, number: int, name: str, block: Block) -> None:
-        """One block of round `number`."""
         count, complete = _HEAD.unpack_from(self._memory)
         place = _HEAD.size + count * _ROW.size
         _ROW.pack_into(self._memory, place, epoch, number, self.names.index(name), *block)

@@ -201,7 +201,6 @@ class ForkServer:
         return not (job.exclusive or job.increasing_memory or job.ranks > 1)
 
     def _start(self) -> None:
-        """Fork the next process, which waits for its turn."""
         sys.stdout.flush()
         self._channel.flush()
         self._waiting.append(Child(self._forks, partial(self._serve_process, self._next)))

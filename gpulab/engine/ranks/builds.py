@@ -18,8 +18,6 @@ from gpulab.scenario import Param, Variant
 
 
 class RankedBuilder(Builder):
-    """Builds on all ranks."""
-
     def __init__(
         self,
         lab: WorkerLab,
@@ -107,8 +105,6 @@ class RankedBuild(Build):
 
 
 class _Step:
-    """A step on all ranks."""
-
     def __init__(self, own: Callable[[], object], ranks: Ranks, key: int) -> None:
         self._own = own
         self._ranks = ranks

@@ -149,7 +149,6 @@ class RankWorker:
         self._orders.recv()
 
     def use_link(self, link: str, size: int, steps: int, blocks: int) -> None:
-        """Take part in transfers."""
         builder = self._builder
         transfers(link, size, steps, blocks, self._rank, self._group, builder.device, builder.wait)
 

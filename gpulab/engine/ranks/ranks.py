@@ -150,7 +150,6 @@ class Ranks:
             )
 
     def send(self, order: str, **values: Any) -> None:
-        """Give all other ranks an order."""
         self._require_ranks()
         for other in self._others:
             with suppress(OSError):  # its end is noticed by the one that watches
@@ -315,7 +314,6 @@ class Ranks:
         return problem
 
     def close(self) -> None:
-        """End the other ranks."""
         self._closing = True
         for other in self._others:
             other.orders.close()

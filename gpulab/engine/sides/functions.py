@@ -89,7 +89,6 @@ class FunctionSteps:
         return returned
 
     def block_s(self, name: str, steps: int, lead_in: int) -> float:
-        """Seconds per step of a block."""
         step = self._steps[name]
         if lead_in:
             step = paced(step, call_each(repeat(step, lead_in)))

@@ -123,14 +123,15 @@ class SideProcess:
         }
 
     def description(self) -> dict[str, Any]:
-        return {"step_s": self._step_s, "items": self._steps.items, **self._probed}
+        return {"step_s": self._step_s, **self._probed}
 
     def block(self, name: str, steps: int) -> dict[str, Any]:
+        """Seconds of an item."""
         lead_in = int(self._step_s[name] < 0.01)  # a longer one brings its caches back itself
         gc.disable()
         seconds = self._steps.block_s(name, steps, lead_in)
         gc.enable()
-        return {"s": seconds}
+        return {"s": seconds / self._steps.items[name]}
 
     def keep(self, name: str, path: str) -> dict[str, Any]:
         """Write the output of the first step."""

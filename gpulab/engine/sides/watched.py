@@ -7,8 +7,6 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-_NEW_PROCESSES = ("os.fork", "os.posix_spawn", "subprocess.Popen", "os.system")
-
 
 class Watched:
     """Notes what a process does that is not timed: the files that are opened while a file is loaded
@@ -42,7 +40,7 @@ class Watched:
             return
         if event in ("open", "ctypes.dlopen") and isinstance(args[0], str):
             self.files[args[0]] = None
-        elif event in _NEW_PROCESSES:
+        elif event in ("os.fork", "os.posix_spawn", "subprocess.Popen", "os.system"):
             self.parallel |= self._stepping
             self.processes |= not self._is_by_library()
         elif event in ("_thread.start_new_thread",):
@@ -66,6 +64,5 @@ def _tasks() -> int:
 
 
 def python_threads() -> int:
-    """Return how many threads Python knows of."""
     threading = sys.modules.get("threading")
     return threading.active_count() if threading else 1
