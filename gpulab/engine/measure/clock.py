@@ -64,6 +64,8 @@ class WallClock:
         self.waits = wait is not None
         """Whether there is a device to wait for."""
         self.flush = flush
+        self.before_block: Callable[[], object] = _nothing
+        """Called once the untimed steps are over: where ranks begin at once."""
         self.returned: object = None
         """What the last step of the last block returned, until `forget`."""
         self.empty_block_s = median(self.empty_s() for _ in range(200))
@@ -100,6 +102,7 @@ class WallClock:
                 del returned
             if self.flush:
                 self.flush()
+            self.before_block()
             return self._run(calls_of(step, steps, interruption), steps)
 
     def single_s(self, build: Build) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace as with_fields
 from time import monotonic
@@ -127,9 +127,9 @@ class RankedClock(WallClock):
     def __init__(
         self, wait: Callable[[], None] | None, flush: Callable[[], None] | None, ranks: Ranks
     ) -> None:
-        self._ranks = ranks
-        self._variant = ""
         super().__init__(wait, flush)
+        self._ranks = ranks
+        self.before_block = ranks.begin_block
 
     def block(
         self,
@@ -142,27 +142,19 @@ class RankedClock(WallClock):
     ) -> Block:
         """As of one rank."""
         assert isinstance(build, RankedBuild)
-        self._variant = build.variant
         ranks = self._ranks
         restore_after = None
         if interruption is not None and interruption.restores:
             restore_after = interruption.after
         ranks.open_block(build.key, steps, lead_in, restore=restore, restore_after=restore_after)
         try:
-            return super().block(
+            block = super().block(
                 build, steps, lead_in=lead_in, restore=restore, interruption=interruption
             )
+            slowest_s = ranks.end_block(build.variant, block.time_s)
+            return block._replace(time_s=slowest_s, ended=monotonic())
         finally:
             ranks.close_block()
-
-    def _run(self, calls: Iterable[Callable[[], object]], steps: int) -> Block:
-        ranks = self._ranks
-        if not ranks.block_opens:
-            return super()._run(calls, steps)
-        ranks.begin_block()
-        block = super()._run(calls, steps)
-        slowest_s = ranks.end_block(self._variant, block.time_s)
-        return block._replace(time_s=slowest_s, ended=monotonic())
 
 
 def builder_of(

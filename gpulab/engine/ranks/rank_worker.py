@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -31,7 +31,6 @@ from gpulab.engine.ranks.links import transfers
 from gpulab.engine.ranks.orders import UNANSWERED, Answer, reading
 from gpulab.engine.ranks.shared_tensors import SharedTensors
 from gpulab.engine.ranks.where import place
-from gpulab.engine.step_clock import Block
 from gpulab.scenario import Param, Variant
 
 
@@ -57,7 +56,7 @@ class RankWorker:
         self._opened: tuple[torch.device, Device]
         self._builder: Builder
         self._group: dist.ProcessGroup
-        self._clock: _RankClock
+        self._clock: WallClock
 
     def serve(self) -> NoReturn:
         """Carry out orders; the process ends with the pipe."""
@@ -100,7 +99,8 @@ class RankWorker:
         lab = WorkerLab(device, info, WorkerPosition(), rank)
         # each rank has data of its own, the same for every variant
         self._builder = Builder(lab, {}, self._seed + 7919 * self._rank, wait)
-        self._clock = _RankClock(wait, self._wait_for_start)
+        self._clock = WallClock(wait)
+        self._clock.before_block = self._wait_for_start
 
     def build(self, key: int, variant: str, params: Mapping[str, Param]) -> Answer:
         if self._builder.device.type == "cuda":
@@ -128,13 +128,9 @@ class RankWorker:
         interruption = None
         if restore_after is not None:
             interruption = Interruption(restore_after, build.restore)
-        self._clock.starts_together = True
-        try:
-            block = self._clock.block(
-                build, steps, lead_in=lead_in, restore=restore, interruption=interruption
-            )
-        finally:
-            self._clock.starts_together = False
+        block = self._clock.block(
+            build, steps, lead_in=lead_in, restore=restore, interruption=interruption
+        )
         self._returned[key] = self._clock.returned
         self._clock.forget()
         memory = None
@@ -145,6 +141,7 @@ class RankWorker:
         )
 
     def _wait_for_start(self) -> None:
+        self._clock.wait()
         self._orders.send(Answer())
         self._orders.recv()
 
@@ -185,22 +182,6 @@ class RankWorker:
             while True:
                 self._failure_pipe.recv()
                 self._failure_pipe.send(place(self._path, idle=self._idle))
-
-
-class _RankClock(WallClock):
-    """Times blocks that begin when rank 0 says so."""
-
-    def __init__(self, wait: Callable[[], None] | None, wait_for_start: Callable[[], None]) -> None:
-        self._wait_for_start = wait_for_start
-        self.starts_together = False
-        super().__init__(wait)
-
-    def _run(self, calls: Iterable[Callable[[], object]], steps: int) -> Block:
-        if self.starts_together:
-            self.starts_together = False
-            self.wait()
-            self._wait_for_start()
-        return super()._run(calls, steps)
 
 
 def redirect_output(stderr_tail: int) -> None:

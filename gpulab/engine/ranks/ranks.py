@@ -100,7 +100,6 @@ class Ranks:
         self.announced = 0
         """Steps that the others take without being told."""
         self.in_block = False
-        self.block_opens = False
         self._blocks: defaultdict[tuple[str, int], list[Answer]] = defaultdict(list)
         """By variant and rank, of one step of each block."""
 
@@ -240,11 +239,9 @@ class Ranks:
         self.send("block", key=key, steps=steps, lead_in=lead_in, **restoring)
         self.announced = lead_in + steps
         self.in_block = True
-        self.block_opens = True
 
     def begin_block(self) -> None:
         """Once every rank has taken its untimed steps, all begin."""
-        self.block_opens = False
         self.gather("before a block")
         for other in self._others:
             other.orders.send("go")
@@ -260,7 +257,6 @@ class Ranks:
     def close_block(self) -> None:
         self.announced = 0
         self.in_block = False
-        self.block_opens = False
 
     def events(self) -> Iterator[Event]:
         """Yield the times of each rank in this process's blocks, where a feature reads them."""
