@@ -23,6 +23,7 @@ from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.device_clock import clocks_for
 from gpulab.engine.measure.process_result import ProcessResult
 from gpulab.engine.processes.channel import SampleBuffer
+from gpulab.engine.processes.child import Turn
 from gpulab.engine.processes.device import (
     environment,
     limit_to_free_memory,
@@ -42,6 +43,19 @@ from gpulab.features.roofline.calibration import Calibration
 from gpulab.scenario import Variant
 
 _LAB_FEATURES = modules("lab")  # before any process is forked
+
+
+@dataclass(frozen=True)
+class Process:
+    """A measuring process. `number` counts from 0; `fork_server` is the number of the first process
+    of its fork server.
+    """
+
+    number: int
+    seed: int
+    fork_server: int
+    buffer: SampleBuffer
+    turn: Turn
 
 
 @dataclass(frozen=True)
@@ -141,30 +155,27 @@ def open_context(
     loaded: LoadedJob,
     before: ProcessResult,
     reporter: Reporter,
-    buffer: SampleBuffer,
-    *,
-    number: int,
-    seed: int,
+    process: Process,
 ) -> WorkerContext:
-    """The context of process `number`, which continues from what the one `before` left."""
+    """The context of a process, which continues from what the one `before` left."""
     lab = WorkerLab(loaded.device, loaded.info, reporter.position, loaded.rank)
     params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
     clock, other_clock = clocks_for(job, loaded.device, loaded.info, loaded.wait)
-    builder = builder_of(lab, params, seed, loaded.wait, loaded.ranks)
+    builder = builder_of(lab, params, process.seed, loaded.wait, loaded.ranks)
     if loaded.ranks is not None:
         clock = RankedClock(loaded.wait, clock.flush, loaded.ranks)
         other_clock = None  # events on one device say nothing of the others
     cases: Sequence[Case] = job.cases if isinstance(job, Measure) else ()
     choices = tuple(before.choices)
     for feature in _LAB_FEATURES:
-        feature.add_to_lab(job, builder, reporter, clock, choices, first=not number)
+        feature.add_to_lab(job, builder, reporter, clock, choices, first=not process.number)
     return WorkerContext(
         job=job,
-        number=number,
-        seed=seed,
+        number=process.number,
+        seed=process.seed,
         device=loaded.device,
         reporter=reporter,
-        buffer=buffer,
+        buffer=process.buffer,
         builder=builder,
         tuner=lab.tuner,
         checker=Checker(builder, reporter.channel.emit, cases, roomy=not job.increasing_memory),

@@ -5,6 +5,8 @@ The first process checks, calibrates and plans; the others continue from its res
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from gpulab.core.payloads import Choice
@@ -67,8 +69,12 @@ class ProcessResult(msgspec.Struct, frozen=True, kw_only=True):
 class RunResults(msgspec.Struct, frozen=True, kw_only=True):
     """The results of a run so far, from one fork server to the next."""
 
-    processes: list[tuple[ProcessResult, float]] = []
-    """The result of each measuring process, and the seconds of its turn."""
+    done: int = 0
+    """Measuring processes that have ended."""
+    before: ProcessResult | None = None
+    """The result of the last one."""
+    rule: Any = None
+    """The stop rule, which has seen the results of all of them."""
     left_running: int = 0
     """Processes that a measuring one left running; of the one that left most."""
     profiled: bool = False

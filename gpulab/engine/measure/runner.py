@@ -21,6 +21,7 @@ from gpulab.engine.build.load import LongImports
 from gpulab.engine.measure.candidate import Candidate, facts_of
 from gpulab.engine.measure.context import (
     LoadedJob,
+    Process,
     WorkerContext,
     load_job,
     nothing_before,
@@ -29,7 +30,6 @@ from gpulab.engine.measure.context import (
 from gpulab.engine.measure.measurement import Measurement
 from gpulab.engine.measure.preparation import Preparation, release
 from gpulab.engine.measure.process_result import ProcessResult
-from gpulab.engine.processes.channel import SampleBuffer
 from gpulab.engine.processes.child import Preload, Turn
 from gpulab.engine.processes.failure import first_line
 from gpulab.engine.processes.reporting import Reporter
@@ -49,19 +49,6 @@ _PROBED = 4
 """Processes that probe a CPU's roofs: the first five, whose outermost values hold the median with
 94 %, and every fourth. Arrays beyond its caches take as long as the rounds.
 """
-
-
-@dataclass(frozen=True)
-class Process:
-    """A measuring process. `number` counts from 0; `fork_server` is the number of the first process
-    of its fork server.
-    """
-
-    number: int
-    seed: int
-    fork_server: int
-    buffer: SampleBuffer
-    turn: Turn
 
 
 def measure(job: Measure | TimeFunctions, reporter: Reporter, process: Process) -> None:
@@ -108,9 +95,7 @@ def _measure(
             startup_s=startup_s(),
         )
     )
-    context = open_context(
-        job, loaded, before, reporter, process.buffer, number=process.number, seed=process.seed
-    )
+    context = open_context(job, loaded, before, reporter, process)
     _ProcessRun(context, loaded, process.turn, before, preloads, started).run()
     if ranks is not None:
         reporter.channel.emit(*ranks.events())

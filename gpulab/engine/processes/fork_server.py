@@ -32,6 +32,7 @@ from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Stage
 from gpulab.engine.build import compiled
 from gpulab.engine.measure import runner
+from gpulab.engine.measure.context import Process
 from gpulab.engine.measure.process_result import ProcessResult, RunResults
 from gpulab.engine.measure.stop_rule import StopRule
 from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
@@ -128,7 +129,7 @@ class ForkServer:
         ended = False
         while not ended:
             results = self._pipe.begin(self._preload) or RunResults()
-            done = len(results.processes)
+            done = results.done
             self._numbers = range(done, done + len(self._numbers))
             self._next = max(self._next, done)
             after = self._turn(results)
@@ -141,20 +142,18 @@ class ForkServer:
 
     def _turn(self, results: RunResults) -> RunResults:
         """Run the processes of a turn; the results of the run after it."""
-        self._stop_rule = StopRule(self._job)
-        before: ProcessResult | None = None
-        for before, process_s in results.processes:
-            self._stop_rule.add(before, process_s)
-        if self._starts_early and results.processes and not self._waiting:  # of a later turn
+        self._stop_rule = results.rule or StopRule(self._job)
+        before = results.before
+        done = results.done
+        if self._starts_early and done and not self._waiting:  # of a later turn
             self._start_all()
             self._wait_until_open()
-        done = list(results.processes)
         last = False
         profiled = results.profiled or self._job.profile is None
-        while not last and len(done) < self._numbers.stop:
-            result, process_s, last = self._run_process(before)
+        while not last and done < self._numbers.stop:
+            result, last = self._run_process(before)
             before = replace(result, time_alone=self._stop_rule.to_time_alone(result))
-            done.append((before, process_s))
+            done += 1
             # where nothing is compared, the bill of a step is the answer: it comes first
             if not profiled and (last or isinstance(self._job, TimeFunctions)):
                 self._let_go_of_waiting()
@@ -163,13 +162,17 @@ class ForkServer:
                 if not last:
                     self._reporter.stage(Stage.MEASURE)
         self._kill_waiting()
-        left_running = max(results.left_running, self._left_running)
-        return RunResults(processes=done, left_running=left_running, profiled=profiled, ended=last)
+        return RunResults(
+            done=done,
+            before=before,
+            rule=self._stop_rule,
+            left_running=max(results.left_running, self._left_running),
+            profiled=profiled,
+            ended=last,
+        )
 
-    def _run_process(self, before: ProcessResult | None) -> tuple[ProcessResult, float, bool]:
-        """Give the next process its turn: its result, the seconds until then, whether it was the
-        last.
-        """
+    def _run_process(self, before: ProcessResult | None) -> tuple[ProcessResult, bool]:
+        """Give the next process its turn: its result, and whether it was the last."""
         started = monotonic()
         if not self._waiting:
             self._start()
@@ -178,8 +181,7 @@ class ForkServer:
         result = child.result(self._pass_on)
         if result is None:
             self._exit_like(child)
-        process_s = monotonic() - started
-        reason = self._stop_rule.reason(result, process_s)
+        reason = self._stop_rule.reason(result, monotonic() - started)
         child.send(reason)
         # What the last process does after its rounds leaves other cores free.
         if reason is not None and self._job.profile is not None and self._starts_early:
@@ -190,7 +192,7 @@ class ForkServer:
         if child.status is None:
             self._staying.append(child)
         self._kill_orphans()
-        return result, process_s, reason is not None or not result.candidates
+        return result, reason is not None or not result.candidates
 
     @property
     def _starts_early(self) -> bool:
@@ -216,7 +218,7 @@ class ForkServer:
             _be_silent()
         seed = seed_of(self._job.seed, number)
         turn = Turn(pipe, self._channel, self._position)
-        process = runner.Process(
+        process = Process(
             number=number, seed=seed, fork_server=self._first, buffer=self._buffer, turn=turn
         )
 

@@ -122,7 +122,7 @@ def _run(
     results = RunResults()
     preload = Preload()
     while not results.ended:
-        done = len(results.processes)
+        done = results.done
         # an eighth of the processes before it, where that is more than a verdict needs: a long run
         # imports ever less often
         each = PROCESSES if single else max(ceil(FEWEST / servers), done // 8)
