@@ -156,23 +156,10 @@ def failure_of(
         return failure_of_whole_run(
             FailureKind.CRASH, Stage.START, worker_not_run(message=str(error))
         )
-    if transcript.exited is None:
+    exited = transcript.exited
+    if exited is None:
         kind = FailureKind.KILLED if stopped is None else FailureKind(stopped.value)
         return failure_of_whole_run(kind, Stage.END, supervisor_gone())
-    return _exit_failure(request, transcript, transcript.exited, stopped, overtime)
-
-
-def failure_of_whole_run(kind: FailureKind, stage: Stage, cause: Finding) -> VariantFailed:
-    return VariantFailed(variant=None, kind=kind, stage=stage, cause=cause)
-
-
-def _exit_failure(
-    request: RunRequest,
-    transcript: WorkerTranscript,
-    exited: WorkerExited,
-    stopped: Outcome | None,
-    overtime: Finding | None,
-) -> VariantFailed:
     kind, cause = _cause(exited)
     if cause.code == worker_exited.code and exited.stage == Stage.LOAD and not transcript.events:
         # it sends its first event once it has imported torch
@@ -191,6 +178,10 @@ def _exit_failure(
         line=_line(exited.trace, subject.path) if subject else None,
         traceback=plain(exited.trace),
     )
+
+
+def failure_of_whole_run(kind: FailureKind, stage: Stage, cause: Finding) -> VariantFailed:
+    return VariantFailed(variant=None, kind=kind, stage=stage, cause=cause)
 
 
 def _cause(exited: WorkerExited) -> tuple[FailureKind, Finding]:
