@@ -183,7 +183,7 @@ class FunctionStep:
         if self._arguments:
             from gpulab.engine.plain_functions import made
 
-            arguments = made(function, self._maker(module), lab)
+            arguments = made(function, self._maker(module), lambda: lab.device)
         given, keywords = arguments
         return BuiltStep(lab, module, lambda: function(*given, **keywords), arguments)
 

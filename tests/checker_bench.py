@@ -92,7 +92,6 @@ class TimedBench(Bench):
             number=0,
             seed=0,
             device=self.builder.device,
-            wait=None,
             reporter=reporter,
             buffer=SampleBuffer(()),
             builder=self.builder,

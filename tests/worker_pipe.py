@@ -1,13 +1,11 @@
-"""The pipe of a worker that plays a script: it is the worker and its supervisor in one, and may
-forge what it likes.
-"""
+"""The pipe of a worker that plays a script: it is the worker and its supervisor in one."""
 
 import os
 import sys
 
 from gpulab.core.events import WorkerDone, WorkerExited
 from gpulab.core.statuses import Stage
-from gpulab.core.wire import numbered, read_job, read_secret, signed
+from gpulab.core.wire import numbered, of_supervisor, read_job
 
 
 class WorkerPipe:
@@ -15,7 +13,7 @@ class WorkerPipe:
 
     def __init__(self):
         self.fd, self.sent = int(sys.argv[1]), 0
-        self.job, self._secret = read_job(0), read_secret(0)
+        self.job = read_job(0)
 
     def emit(self, event):
         os.write(self.fd, numbered(self.sent, event))
@@ -29,5 +27,5 @@ class WorkerPipe:
     def exited(self, code=0, stage=Stage.END):
         os.write(
             self.fd,
-            signed(self._secret, WorkerExited(code=code, signal=None, stage=stage, variant=None)),
+            of_supervisor(WorkerExited(code=code, signal=None, stage=stage, variant=None)),
         )

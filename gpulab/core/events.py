@@ -455,8 +455,6 @@ class WorkerExited(Event, frozen=True):
     trace: Text = ""
     orphans: Count = 0
     """Processes that the worker left running, and that were killed."""
-    sent: Count | None = None
-    """Events that the worker sent: no more can have come."""
 
 
 class WorkerDone(Event, frozen=True):

@@ -84,10 +84,6 @@ def processes_left_running(*, count: int) -> str:
 )
 def events_lost(*, count: int) -> None: ...
 @finding(
-    "{count:plural event} received that the worker never sent: " + _WROTE, rank=Rank.INVALIDATING
-)
-def events_forged(*, count: int) -> None: ...
-@finding(
     "the supervisor exited before confirming {count:plural event} from the worker",
     rank=Rank.INVALIDATING,
 )

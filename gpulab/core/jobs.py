@@ -354,6 +354,12 @@ def subject_of(job: AnyJob | Follow) -> ScenarioFile | FunctionFile | Program | 
     return None if isinstance(job, Calibrate) else job.subject
 
 
+def path_of(job: AnyJob) -> str:
+    """The file of a job's subject; empty where it has none."""
+    subject = subject_of(job)
+    return subject.path if subject else ""
+
+
 class StepRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request to look at a step of a program, in a process of its own."""
 

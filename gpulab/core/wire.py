@@ -1,15 +1,12 @@
 """Events and jobs as lines of JSON, and back: on the pipes between processes, and in run files.
 
 An event stands on a line of its own, behind what says where it comes from. The worker numbers its
-events from 0. A scenario shares its process and can write to the pipe as well, but whatever number
-it takes is the number of the worker's own next event, or leaves a gap before it. The supervisor has
-a secret instead, which it reads after the fork.
+events from 0, so that none is lost or comes twice without notice.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 from functools import cache
 from typing import Any, Union
 
@@ -56,19 +53,13 @@ def _known() -> tuple[msgspec.json.Decoder[Event], frozenset[str]]:
     return decoder, frozenset(str(kind.__struct_config__.tag) for kind in kinds)
 
 
-_SECRET_LENGTH = 32
+_SUPERVISOR = b"supervisor"
 _MOST_DIGITS = 18
 
 
-def new_secret() -> bytes:
-    return secrets.token_hex(_SECRET_LENGTH // 2).encode()
-
-
-def job_message(job: AnyJob, secret: bytes) -> bytes:
-    """Return the message of a session to a worker's stdin: the length of the job, the job, and the
-    supervisor's secret.
-    """
-    return with_length(encode(job)) + secret
+def job_message(job: AnyJob) -> bytes:
+    """Return the message of a session to a worker's stdin: the job behind its length."""
+    return with_length(encode(job))
 
 
 def read_job(fd: int) -> AnyJob | None:
@@ -93,29 +84,22 @@ def read_with_length(fd: int) -> bytes | None:
     return _read(fd, int(length))
 
 
-def read_secret(fd: int) -> bytes | None:
-    """The secret behind the job, to be read where no scenario can; None where the session is
-    gone.
-    """
-    return _read(fd, _SECRET_LENGTH)
-
-
 def numbered(number: int, event: Event) -> bytes:
     """An event of the worker, on a line of its own whatever was written to the pipe before."""
     return _line(b"%d" % number, event)
 
 
-def signed(secret: bytes, event: Event) -> bytes:
+def of_supervisor(event: Event) -> bytes:
     """An event of the supervisor."""
-    return _line(secret, event)
+    return _line(_SUPERVISOR, event)
 
 
-def split(line: bytes, secret: bytes) -> tuple[int | None, bytes] | None:
+def split(line: bytes) -> tuple[int | None, bytes] | None:
     """(number, event), the number None where it is the supervisor's; None where the line has
     neither.
     """
     origin, _, event = line.partition(b" ")
-    if secrets.compare_digest(origin, secret):
+    if origin == _SUPERVISOR:
         return None, event
     return (int(origin), event) if origin.isdigit() and len(origin) <= _MOST_DIGITS else None
 

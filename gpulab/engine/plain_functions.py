@@ -6,27 +6,21 @@ It needs nothing but the standard library, as a side of a comparison does.
 from __future__ import annotations
 
 import inspect
+import random
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from gpulab.scenario import ScenarioError, Work
 
 Function = Callable[..., Any]
 Arguments = tuple[Sequence[Any], Mapping[str, Any]]
 """Positional ones, and keywords."""
-
-
-class HasDevice(Protocol):
-    """The part of a lab that a function for `--with` may ask for."""
-
-    @property
-    def device(self) -> Any:
-        """The device of the run, as torch's."""
 
 
 def function_of(module: ModuleType, name: str, path: str) -> Function:
@@ -67,13 +61,13 @@ def yields(function: Function) -> bool:
     return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
 
 
-def made(function: Function, make: Function, lab: HasDevice) -> Arguments:
-    """Return what `make` returns, as positional arguments and keywords. ScenarioError where the
-    function does not take them.
+def made(function: Function, make: Function, device: Callable[[], Any]) -> Arguments:
+    """Return what `make` returns, as positional arguments and keywords. `device` gives it that of
+    the run, as torch's, where it asks for it. ScenarioError where the function does not take them.
     """
     name = getattr(make, "__name__", "the function of --with")
     takes_device = "device" in inspect.signature(make).parameters
-    returned = make(device=lab.device) if takes_device else make()
+    returned = make(device=device()) if takes_device else make()
     if inspect.iscoroutine(returned) or inspect.isgenerator(returned):
         raise ScenarioError(
             f"--with: {name} is an {'async' if inspect.iscoroutine(returned) else 'iterating'} "
@@ -95,6 +89,19 @@ def made(function: Function, make: Function, lab: HasDevice) -> Arguments:
     except ValueError:  # a function in C may have no signature
         pass
     return arguments, keywords
+
+
+def seed_everything(seed: int) -> None:
+    """Seed every generator that is there, so that all see the same data."""
+    random.seed(seed)
+    if torch := sys.modules.get("torch"):
+        if torch.backends.cuda.is_built():
+            torch.manual_seed(seed)
+        else:  # for a GPU to come, it would keep a traceback of each call
+            torch.default_generator.manual_seed(seed)
+    for name in ("numpy", "cupy"):
+        if module := sys.modules.get(name):
+            module.random.seed(seed % 2**32)
 
 
 def _exhaust(call: Callable[[], Iterator[Any]]) -> None:

@@ -21,8 +21,6 @@ THERE: set[type] = {type(None), bool, int, float, str, bytes}
 """Types that are complete once a device is idle; subclasses may compute later."""
 _ARRAYS = ("numpy", "cupy", "jax", "jaxlib", "torch")
 """Packages whose arrays compute nothing when their memory is handed over."""
-_MOST_RUNNING = 8
-"""Results that are not waited for yet: enough to hide what it takes to start the next."""
 _FUTURES = (
     ("concurrent.futures", "Future", "result"),
     ("torch.futures", "Future", "wait"),
@@ -118,7 +116,8 @@ def paced(step: Callable[[], object], returned: object) -> Callable[[], object]:
 
     def paced_step() -> deque[object]:
         running.append(step())
-        if len(running) > _MOST_RUNNING:
+        # enough to hide what it takes to start the next
+        if len(running) > 8:
             wait_for(running.popleft())
         return running
 

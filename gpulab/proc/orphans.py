@@ -37,12 +37,9 @@ class Orphans:
 
     def __init__(self, name: str = _MARK) -> None:
         """`name`: of the variable that marks them."""
-        mark = secrets.token_hex(16)
-        self.environment = {name: mark}
-        self._name = name
+        self.environment = {name: secrets.token_hex(16)}
         self.supervisor: int | None = None
         """The process that leads the worker's session."""
-        self._mark = mark
         self._seen: set[int] = set()
 
     def __enter__(self) -> Orphans:
@@ -71,11 +68,9 @@ class Orphans:
         return len(killed)
 
     def count(self) -> int:
-        """Return how many there are now."""
         return len(self._alive())
 
     def signal(self, number: int) -> None:
-        """Send it to all of them."""
         for process in self._alive():
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process.pid, number)
@@ -99,9 +94,8 @@ class Orphans:
     def _is_of_the_worker(self, process: psutil.Process) -> bool:
         if process.pid == self.supervisor:
             return False
-        return os.getsid(process.pid) == self.supervisor or bool(
-            process.environ().get(self._name) == self._mark
-        )
+        in_its_session = os.getsid(process.pid) == self.supervisor
+        return in_its_session or self.environment.items() <= process.environ().items()
 
 
 class _Adoption:

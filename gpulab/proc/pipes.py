@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import socket
-from contextlib import ExitStack
+import weakref
+from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection, Pipe
 
 from gpulab.core.limits import LINE_BYTES
 
 _CHUNK = 1 << 18
-_HIGH_FD = 400
-_LOWEST_FREE = 8
 
 
 def pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
@@ -29,6 +27,28 @@ def read_available(fd: int) -> bytes | None:
         return os.read(fd, _CHUNK)
     except BlockingIOError:
         return None
+
+
+class Bell:
+    """Wakes who waits for `fd`, from a handler of a signal too: it waits for nothing.
+
+    It lives as long as anybody may ring: a number that was given back may be another file by then.
+    """
+
+    def __init__(self) -> None:
+        self.fd, self._rope = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        for descriptor in (self.fd, self._rope):
+            weakref.finalize(self, os.close, descriptor).atexit = False
+
+    def ring(self) -> None:
+        with suppress(BlockingIOError):  # a pipe that is full says the same
+            os.write(self._rope, b".")
+
+    def has_rung(self) -> bool:
+        """Return whether it has since this was asked last."""
+        with suppress(BlockingIOError):
+            return bool(os.read(self.fd, 64))
+        return False
 
 
 class Lines:
@@ -54,7 +74,7 @@ def to_high_number(fd: int) -> int:
     import resource
 
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, min(_HIGH_FD, max(0, limit - _LOWEST_FREE)))
+    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, min(400, max(0, limit - 8)))
     os.close(fd)
     return high
 
@@ -62,11 +82,6 @@ def to_high_number(fd: int) -> int:
 def connection_pair() -> tuple[Connection, Connection]:
     """Two ends, each of which sends whole messages to the other."""
     return Pipe()
-
-
-def socket_pair() -> tuple[socket.socket, socket.socket]:
-    """Two ends that carry bytes both ways, and descriptors."""
-    return socket.socketpair()
 
 
 def write_all(fd: int, data: bytes) -> None:

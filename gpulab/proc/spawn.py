@@ -15,7 +15,6 @@ from subprocess import TimeoutExpired as TimeoutExpired
 from typing import Any
 
 Process = subprocess.Popen
-_DYING_S = 1.0
 
 
 def spawn(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
@@ -70,7 +69,7 @@ def capture(
             if process.returncode is None:
                 process.kill()
                 with suppress(TimeoutExpired):
-                    process.wait(_DYING_S)
+                    process.wait(1.0)
         output.seek(0)
         errors.seek(0)
         return Captured(code, output.read(), errors.read())

@@ -10,30 +10,21 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 import psutil
 
 from gpulab.proc.fork import fork
 
-_KILL_S = 5.0
-
-
-class Shared(Protocol):
-    """Something that a process shares with its supervisor: a pipe, or memory."""
-
-    def forked(self) -> None:
-        """Let go of it: this is a child that a scenario forked."""
-
 
 class ForkGuard:
-    """Makes the lab's own forks. Every other one, a scenario's, lets go of what is `shared`.
+    """Makes the lab's own forks. In every other one, a scenario's, `let_go` is called.
 
     It would hold the event pipe open for as long as it lives, and write to the shared memory.
     """
 
-    def __init__(self, shared: Sequence[Shared]) -> None:
-        self._shared = shared
+    def __init__(self, let_go: Sequence[Callable[[], None]]) -> None:
+        self._let_go = let_go
         self._own = False
         os.register_at_fork(after_in_child=self._in_child)
 
@@ -46,10 +37,9 @@ class ForkGuard:
             self._own = False
 
     def _in_child(self) -> None:
-        if self._own:
-            return
-        for shared in self._shared:
-            shared.forked()
+        if not self._own:
+            for let_go in self._let_go:
+                let_go()
 
 
 def exit_like(status: int | None) -> NoReturn:
@@ -69,7 +59,7 @@ def kill_orphans(spare: Collection[int] = ()) -> int:
     and theirs. Returns how many.
     """
     killed: set[int] = set()
-    deadline = time.monotonic() + _KILL_S
+    deadline = time.monotonic() + 5.0
     while True:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +22,6 @@ from gpulab.session.run_files import runs_folder
 from gpulab.session.saved import SUFFIXES, find_run
 from gpulab.session.tail import TailSource
 
-_MOST = 30
-"""Of the newest files of a folder; only those are opened."""
-_ENDING_BYTES = 1 << 12
 _SILENT_S = 60.0
 _STARTED, _ENDED = (kind.__struct_config__.tag for kind in (RunStarted, RunEnded))
 _END = b'{"type":"%s"' % str(_ENDED).encode()
@@ -104,16 +100,13 @@ class RunsFolder:
 
 
 def _newest(folder: Path) -> list[str]:
+    files = []
     with os.scandir(folder) as entries:
-        files = list(_ages(entries))
-    return [name for _, name in sorted(files, reverse=True)[:_MOST]]
-
-
-def _ages(entries: Iterator[os.DirEntry[str]]) -> Iterator[tuple[float, str]]:
-    for entry in entries:
-        if entry.name.endswith(".jsonl"):
-            with suppress(OSError):  # it was deleted by now
-                yield entry.stat().st_mtime, entry.name
+        for entry in entries:
+            if entry.name.endswith(".jsonl"):
+                with suppress(OSError):  # it was deleted by now
+                    files.append((entry.stat().st_mtime, entry.name))
+    return [name for _, name in sorted(files, reverse=True)[:30]]
 
 
 def _found(path: Path, before: RunInfo | None) -> RunInfo | None:
@@ -139,7 +132,7 @@ def _goes_on(path: Path, started: RunStarted) -> bool:
         if is_held(file.fileno()):
             return True
         status = os.fstat(file.fileno())
-        file.seek(max(0, status.st_size - _ENDING_BYTES))
+        file.seek(max(0, status.st_size - 4096))
         if file.read().rstrip().rpartition(b"\n")[2].startswith(_END):
             return False
         # its host may have a lock that is not seen here

@@ -17,11 +17,6 @@ from gpulab.core.limits import NAME_LENGTH
 from gpulab.core.text import cut, one_line
 from gpulab.core.wire import UNREADABLE
 
-_NAME = "class.json"
-_MOST_BYTES = 1 << 12
-_MOST_OLD_S = 12 * 3600
-"""Of the file of a teacher whose process was killed."""
-
 
 class Replayed(msgspec.Struct, frozen=True):
     """The recording of a lesson that is played: at `at_s` of it since `since`, in seconds since the
@@ -73,7 +68,7 @@ class ClassFile:
     """The file of a folder: one process writes it, any number read it."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / _NAME
+        self._path = folder / "class.json"
         self._version: tuple[int, int] | None = None
         self._shown: Shown | None = None
 
@@ -98,11 +93,12 @@ class ClassFile:
             version = status.st_mtime_ns, status.st_ino
             if version != self._version:
                 self._version = version
-                self._shown = _decoded(read_regular(self._path, _MOST_BYTES))
+                self._shown = _decoded(read_regular(self._path, 1 << 12))
         except OSError:
             self._version = self._shown = None
             return None
-        return self._shown if time() - status.st_mtime < _MOST_OLD_S else None
+        # of a teacher whose process was killed
+        return self._shown if time() - status.st_mtime < 12 * 3600 else None
 
 
 def _decoded(data: bytes) -> Shown | None:

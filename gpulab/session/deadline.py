@@ -36,8 +36,6 @@ from gpulab.features.telemetry.events import (
 )
 
 _SILENCE_S = 600.0
-_SILENCE_STEPS = 30
-"""A check takes several steps, a profile more, and none of them is an event."""
 _MARGIN, _MARGIN_S = 4.0, 300.0
 """Of what was expected, and on top of it."""
 _NO_PROGRESS = (
@@ -118,7 +116,8 @@ class Deadline:
 
     @property
     def _silence_s(self) -> float:
-        return max(_SILENCE_S, _SILENCE_STEPS * self._step_s)
+        # a check takes several steps, a profile more, and none of them is an event
+        return max(_SILENCE_S, 30 * self._step_s)
 
     @property
     def _overdue_at(self) -> float | None:

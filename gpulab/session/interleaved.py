@@ -11,13 +11,13 @@ import json
 import os
 import random
 import secrets
-import select
 import signal
-import socket
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from math import log
+from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import send_handle
 from pathlib import Path
 from statistics import fmean, median
 from time import monotonic
@@ -33,15 +33,14 @@ from gpulab.features.compare.findings import dtype_changed, outputs_not_compared
 from gpulab.features.compare.measured import Pairs
 from gpulab.options import UsageError
 from gpulab.proc.orphans import Orphans
-from gpulab.proc.pipes import socket_pair, write_all
-from gpulab.proc.spawn import PIPE, spawn
+from gpulab.proc.pipes import Bell, connection_pair
+from gpulab.proc.spawn import DEVNULL, spawn
 from gpulab.proc.tree import kill_group
 from gpulab.session.drive import StoppedError
 from gpulab.session.sides import Measured
 from gpulab.session.worker_process import usual_environment, worker_environment
 
 _GPULAB = Path(__file__).parents[1]
-_SCENARIO = "gpulab.engine.sides.scenario"
 _START = str(_GPULAB / "engine" / "sides" / "start.py")
 _BLOCK_S, _DEVICE_BLOCK_S = 1e-3, 2e-3
 """A shorter block is timed with its first step's caches; a longer one more often meets another
@@ -50,16 +49,8 @@ with 80 blocks of 1 ms, and 1.1 to 1.6 % with 40 of 2 ms, on a busy machine.
 """
 _TURN_S = 0.16
 _FEWEST_TURNS, _MOST_TURNS = 8, 80
-_SLOWED = 3.0
-"""How many times as long as planned the turns of a pair may take."""
-_IMPORT_SHARE = 2.0
-"""A server is replaced once its pairs took so many times as long as its own start."""
-_ALIKE = 2.0
-"""Steps whose times differ by at most this factor have equally many in a block."""
-_SILENCE_S = 600.0
 _BEFORE_CUDA = ("numpy", "scipy", "torch")
 """What opens no device while it is imported: after that no forked process could use a GPU."""
-_LOG_TAIL = 4000
 
 
 class SideError(Exception):
@@ -78,7 +69,6 @@ class Probe:
 
     step_s: Mapping[str, float]
     """By the names of its own side."""
-    items: Mapping[str, float]
     modules: Mapping[str, str]
     """Files by the names of modules."""
     files: Sequence[str]
@@ -99,37 +89,29 @@ class SideWorker:
     """A process of one side, at the other end of a connection."""
 
     def __init__(
-        self, side: str, connection: socket.socket, runner: InterleavedRunner, log_file: Path
+        self, side: str, connection: Connection, runner: InterleavedRunner, log_file: Path
     ) -> None:
         self._side, self._connection = side, connection
         self._runner, self._log_file = runner, log_file
-        self._data = b""
-        connection.setblocking(False)
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Return what it answers. SideError where it raises or ends."""
-        with suppress(BrokenPipeError):
-            self._connection.sendall(json.dumps(request).encode() + b"\n")
+        with suppress(OSError):
+            self._connection.send_bytes(json.dumps(request).encode())
         return self.answer()
 
     def answer(self) -> dict[str, Any]:
-        while b"\n" not in self._data:
-            self._runner.poll(self._connection, self._side)
-            try:
-                part = self._connection.recv(1 << 20)
-            except ConnectionResetError:  # it ended with a request unread
-                part = b""
-            if not part:
-                raise SideError(self._side, f"its process ended{self._last_words()}")
-            self._data += part
-        line, _, self._data = self._data.partition(b"\n")
-        answer: dict[str, Any] = json.loads(line)
+        self._runner.poll(self._connection, self._side)
+        try:
+            answer: dict[str, Any] = json.loads(self._connection.recv_bytes())
+        except (EOFError, OSError):
+            raise SideError(self._side, f"its process ended{self._last_words()}") from None
         if "error" in answer:
             raise SideError(self._side, answer["error"])
         return answer
 
     def _last_words(self) -> str:
-        text = self._log_file.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+        text = self._log_file.read_bytes()[-4000:].decode(errors="replace").strip()
         return f": {cut(one_line(text.splitlines()[-1]), 200)}" if text else ""
 
     def close(self) -> None:
@@ -148,12 +130,12 @@ class _ForkServer:
     ) -> None:
         self._runner = runner
         self._log_file = runner.folder / f"{secrets.token_hex(4)}.log"
-        self._control, theirs = socket_pair()
+        self._control, theirs = connection_pair()
         started = monotonic()
         with theirs, self._log_file.open("wb") as output:
             self.process = spawn(
                 [python, "-P", _START, str(theirs.fileno())],
-                stdin=PIPE,
+                stdin=DEVNULL,
                 stdout=output,
                 stderr=output,
                 pass_fds=[theirs.fileno()],
@@ -175,35 +157,34 @@ class _ForkServer:
         started = monotonic()
         self._order({"preload": list(modules)})
         self._runner.poll(self._control, self._python)
-        if not self._control.recv(1):
+        try:
+            self._control.recv_bytes()
+        except (EOFError, OSError):
             words = self._log_file.read_text(errors="replace").strip().splitlines()
-            raise UsageError(f"{self._python}: {words[-1] if words else 'it did not start'}")
+            said = words[-1] if words else "it did not start"
+            raise UsageError(f"{self._python}: {said}") from None
         self.start_s += monotonic() - started
 
     def fork(self, side: str, task: Mapping[str, Any]) -> SideWorker:
-        ours, theirs = socket_pair()
+        ours, theirs = connection_pair()
         # where the server has died, the member's end is closed, which says it
-        with theirs, suppress(BrokenPipeError):
+        with theirs, suppress(OSError):
             self._order({"fork": task})
-            socket.send_fds(self._control, [b"."], [theirs.fileno()])
+            send_handle(self._control, theirs.fileno(), self.process.pid)
         return SideWorker(side, ours, self._runner, self._log_file)
 
     def close(self) -> None:
         kill_group(self.process.pid, signal.SIGKILL)
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError):
-            self.process.stdin.close()
         self.process.wait()
         self._control.close()
         self._log_file.unlink(missing_ok=True)
 
     def _order(self, order: Mapping[str, Any]) -> None:
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError):
-            write_all(self.process.stdin.fileno(), json.dumps(order).encode() + b"\n")
+        with suppress(OSError):
+            self._control.send_bytes(json.dumps(order).encode())
 
 
-class InterleavedRunner:
+class InterleavedRunner(ExitStack):
     """A context manager: leaving it leaves no process behind. `folder` is for its files."""
 
     def __init__(
@@ -214,50 +195,40 @@ class InterleavedRunner:
         silence_s: float | None = None,
     ) -> None:
         """`silence_s`: how long to wait for a side's answer."""
+        super().__init__()
         self._sides, self._jobs = sides, jobs
         self.folder = folder
-        self._silence_s = silence_s or _SILENCE_S
+        self._silence_s = silence_s or 600.0
         job = jobs[0]
         self.seed = secrets.randbits(31) if job.seed is None else job.seed
         self.draw = random.Random(self.seed)
         self._servers: dict[str, _ForkServer] = {}
         self._starts: dict[str, int] = {}
         """How many servers each Python had."""
-        self._members: list[SideWorker] = []
-        """That are not closed yet."""
-        self._preload = [_SCENARIO] if isinstance(job, Measure) else []
+        self._preload = ["gpulab.engine.sides.scenario"] if isinstance(job, Measure) else []
         self._pinned = False
         self._steps: dict[str, tuple[int, int]] = {}
         """Steps of a block, by the names of the first side."""
-        self._items: dict[str, tuple[float, float]] = {}
         self._turns: dict[str, int] = {}
         self.names: dict[str, str] = {}
         """Of the steps that both sides have: the second side's by the first's."""
         self.pairs: dict[str, Pairs] = {}
-        self._stopped_r, self._stopped_w = os.pipe()
-        self._resources = ExitStack()
+        self._stopping = Bell()
 
     def __enter__(self) -> InterleavedRunner:
-        self._orphans = self._resources.enter_context(Orphans())
-        self._resources.callback(self._orphans.end)
-        self._resources.callback(self._close_servers)
-        self._resources.callback(self._close_connections)
+        self._orphans = self.enter_context(Orphans())
+        self.callback(self._orphans.end)
+        self.callback(self._close_servers)
         return self
-
-    def __exit__(self, *error: object) -> None:
-        self._resources.close()
-        os.close(self._stopped_r)
-        os.close(self._stopped_w)
 
     def stop(self) -> None:
         """From a signal handler, or another thread."""
-        os.write(self._stopped_w, b".")
+        self._stopping.ring()
 
-    def poll(self, connection: socket.socket, side: str) -> None:
+    def poll(self, connection: Connection, side: str) -> None:
         """Wait until there is something to read. StoppedError, SideError."""
-        watched: list[socket.socket | int] = [connection, self._stopped_r]
-        ready = select.select(watched, [], [], self._silence_s)[0]
-        if self._stopped_r in ready:
+        ready = wait([connection, self._stopping.fd], self._silence_s)
+        if self._stopping.fd in ready:
             raise StoppedError
         if not ready:
             raise SideError(side, f"no answer within {self._silence_s:.0f} s (--timeout)")
@@ -308,14 +279,13 @@ class InterleavedRunner:
         return differs, found
 
     def measure_pair(self) -> None:
-        """Measure one more pair of processes: a value of each step."""
         members = self._fork(self.draw.getrandbits(31), probes=False)
         started = monotonic()
         for member in members:
             member.answer()
         times: dict[str, list[tuple[float, float]]] = {name: [] for name in self.names}
         begun = monotonic()
-        most_s = _SLOWED * _TURN_S * len(self.names)
+        most_s = 3.0 * _TURN_S * len(self.names)
         for turn in range(max(self._turns.values())):
             # others compute on this core: more pairs tell more than more turns
             if turn >= _FEWEST_TURNS and turn % 2 == 0 and monotonic() - begun > most_s:
@@ -340,8 +310,7 @@ class InterleavedRunner:
         seconds = [0.0, 0.0]
         for side in (1, 0) if swap else (0, 1):
             steps = self._steps[name][side]
-            answer = members[side].ask(do="block", name=names[side], steps=steps)
-            seconds[side] = answer["s"] / self._items[name][side]
+            seconds[side] = members[side].ask(do="block", name=names[side], steps=steps)["s"]
         return seconds[0], seconds[1]
 
     def _plan(self, before: Probe, after: Probe) -> None:
@@ -358,11 +327,11 @@ class InterleavedRunner:
         block_s = _BLOCK_S if isinstance(self._jobs[0], TimeFunctions) else _DEVICE_BLOCK_S
         for name, other in self.names.items():
             times = before.step_s[name], after.step_s[other]
-            if max(times) <= _ALIKE * min(times):
+            # steps whose times differ by less have equally many in a block
+            if max(times) <= 2.0 * min(times):
                 times = min(times), min(times)
             first, second = (max(1, round(block_s / max(time, 1e-9))) for time in times)
             self._steps[name] = first, second
-            self._items[name] = before.items[name], after.items[other]
             turn_s = first * times[0] + second * times[1]
             self._turns[name] = max(1, min(_MOST_TURNS, round(_TURN_S / turn_s)))
             self.pairs[name] = Pairs()
@@ -379,19 +348,18 @@ class InterleavedRunner:
         core = None
         if self._pinned:
             core = self.draw.choice(sorted(os.sched_getaffinity(0)))
-        members: list[SideWorker | None] = [None, None]
+        members: dict[int, SideWorker] = {}
         for side in self.draw.sample((0, 1), 2):
             task = self._task(side, seed=seed, layout=layout, core=core, probes=probes)
-            member = self._server(side).fork(self._sides[side].name, task)
-            self._members.append(member)
-            members[side] = member
-        return [member for member in members if member is not None]
+            members[side] = self._server(side).fork(self._sides[side].name, task)
+        return [members[0], members[1]]
 
     def _server(self, side: int) -> _ForkServer:
         """The server of a side, anew where the one before has served long enough."""
         python = self._sides[side].python
         server = self._servers.get(python)
-        if server is not None and server.used_s > _IMPORT_SHARE * server.start_s:
+        # it is replaced once its pairs took twice as long as its own start
+        if server is not None and server.used_s > 2.0 * server.start_s:
             self._servers.pop(python).close()  # once: its number may be another process's then
             server = None
         if server is None:
@@ -432,11 +400,6 @@ class InterleavedRunner:
         """End processes that have done their part, with the teardown of what they built."""
         for member in members:
             member.ask(do="tear_down")
-            member.close()
-            self._members.remove(member)
-
-    def _close_connections(self) -> None:
-        for member in self._members:
             member.close()
 
     def _close_servers(self) -> None:

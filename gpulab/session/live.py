@@ -4,9 +4,7 @@ takes what is there.
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
@@ -19,13 +17,15 @@ from gpulab.core.events import Event, FindingMade, RunEnded, RunStarted
 from gpulab.core.failures import run_file_cut, worker_not_run
 from gpulab.core.findings import Finding
 from gpulab.core.host import host_name
-from gpulab.core.jobs import CANCEL, RunRequest
+from gpulab.core.jobs import RunRequest
 from gpulab.core.limits import TELEMETRY_OFF
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.features.telemetry.events import TelemetryStarted
 from gpulab.features.telemetry.findings import telemetry_not_started
 from gpulab.features.telemetry.process import TelemetryProcess
+from gpulab.proc.pipes import Bell
+from gpulab.session.streams import Stream, Streams
 from gpulab.session.transcript import failure_of_whole_run
 
 
@@ -73,10 +73,7 @@ class LiveSource(ABC):
         self._request = request
         self._log = EventLog(run_file)
         self._telemetry: TelemetryProcess | None = None
-        self._wake_r, self._wake_w = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        # They live as long as anybody may cancel: a number that was given back may be another file
-        # by then.
-        weakref.finalize(self, _close, self._wake_r, self._wake_w).atexit = False
+        self._cancelling = Bell()
         self._over = threading.Event()
         """Whether the last event is there to be taken."""
         self.ended = False
@@ -112,8 +109,7 @@ class LiveSource(ABC):
 
         For signal handlers too: it waits for nothing.
         """
-        with suppress(BlockingIOError):  # a pipe that is full says the same
-            os.write(self._wake_w, CANCEL)
+        self._cancelling.ring()
 
     @abstractmethod
     def _work(self) -> list[Event]:
@@ -154,17 +150,7 @@ class LiveSource(ABC):
             telemetry, self._telemetry = self._telemetry, None
             self._append(*telemetry.stop())
 
-    def _cancel_asked(self) -> bool:
-        with suppress(BlockingIOError):
-            return bool(os.read(self._wake_r, 64))
-        return False
-
-    def _take_from(self, batch: tuple[list[Event], bool]) -> bool:
-        events, more = batch
-        self._append(*events)
-        return more
-
-
-def _close(*descriptors: int) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)
+    def _listen(self, streams: Sequence[Stream], exit_fd: int) -> Streams:
+        """Listen to a process, to telemetry, and to whoever cancels."""
+        telemetry = [self._telemetry.stream] if self._telemetry else []
+        return Streams([*streams, *telemetry], exit_fd, self._cancelling.fd)

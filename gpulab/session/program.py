@@ -7,7 +7,6 @@ Nothing that goes wrong here ends the program, or changes its exit code.
 from __future__ import annotations
 
 import os
-import select
 import signal
 import tempfile
 import threading
@@ -27,7 +26,6 @@ from gpulab.core.events import (
     WorkerReady,
 )
 from gpulab.core.failures import cancelled
-from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow, RunRequest
 from gpulab.core.machine import Device, cpu_name
 from gpulab.core.run_file import RunFile
@@ -52,11 +50,6 @@ NOT_FOUND, NOT_EXECUTABLE, TIMED_OUT = 127, 126, 124
 """Exit codes of a program that is not there, cannot be executed, or was ended by --timeout: as
 those of env(1) and timeout(1).
 """
-_POLL_S = 0.25
-_GRACE_S = 3.0
-"""Between the signals that end it: interrupt, terminate, kill."""
-_NICE = 10
-_MARK = "GPULAB_PROGRAM"
 
 
 class ProgramSession(LiveSource):
@@ -138,7 +131,7 @@ class ProgramSession(LiveSource):
         with ExitStack() as stack:
             folder = Path(stack.enter_context(self._folder()))
             followers = Followers(folder, self._variant)
-            orphans = stack.enter_context(Orphans(_MARK))
+            orphans = stack.enter_context(Orphans("GPULAB_PROGRAM"))
             stack.callback(self._stop_telemetry)
             self._start_telemetry()
             self._append(StageStarted(stage=Stage.MEASURE, variant=self._variant))
@@ -156,7 +149,7 @@ class ProgramSession(LiveSource):
             if process is not None:
                 self._follow(process, orphans, followers, streams)
                 for stream in streams:  # a process that it left may hold the pipe
-                    self._take_from(stream.take())
+                    self._append(*stream.take()[0])
             self._append(*followers.read())
             self._read_recordings(followers)
             if self._reader is not None:
@@ -186,11 +179,7 @@ class ProgramSession(LiveSource):
                 if self._captured:
                     fd, output_w = pipe(stack, child_end)
                     streams.append(Stream(fd, lambda: _logs(fd, output)))
-                    captured = {
-                        "stdin": DEVNULL,
-                        "stdout": output_w,
-                        "stderr": output_w,
-                    }
+                    captured = {"stdin": DEVNULL, "stdout": output_w, "stderr": output_w}
                 for fd in self._closed:
                     os.set_inheritable(fd, False)
                 self._begun = monotonic()
@@ -211,14 +200,8 @@ class ProgramSession(LiveSource):
     def _follow(
         self, process: Process[bytes], orphans: Orphans, followers: Followers, streams: list[Stream]
     ) -> None:
-        """Read what there is until the program has ended."""
         exit_fd = os.pidfd_open(process.pid)
-        readable = {stream.fd: stream for stream in streams}
-        if self._telemetry:
-            readable[self._telemetry.stream.fd] = self._telemetry.stream
-        poll = select.poll()
-        for fd in (*readable, exit_fd, self._wake_r):
-            poll.register(fd, select.POLLIN)
+        listening = self._listen(streams, exit_fd)
         deadline = None
         if self._request.timeout_s is not None:
             deadline = self._begun + self._request.timeout_s
@@ -226,17 +209,17 @@ class ProgramSession(LiveSource):
         next_stop = 0.0
         try:
             while True:
-                ready = {fd for fd, _ in poll.poll(_POLL_S * 1000)}
-                for fd in ready & readable.keys():
-                    if not self._take_from(readable[fd].take()):
-                        poll.unregister(fd)
+                ready, events = listening.wait(0.25)
+                self._append(*events)
                 if exit_fd in ready:
                     self._wait(process, orphans)
                     return
                 self._append(*followers.read())
-                self._read_once_recorded(followers)
+                recorded = to_profile(followers.processes)
+                if recorded is not None and recorded.plain_for_ever:
+                    self._read_recordings(followers)
                 now = monotonic()
-                if self._wake_r in ready and self._cancel_asked() and not stops:
+                if self._cancelling.fd in ready and self._cancelling.has_rung() and not stops:
                     self._cancelled = True
                     stops, next_stop = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], now
                 if deadline is not None and now >= deadline and not stops:
@@ -244,7 +227,7 @@ class ProgramSession(LiveSource):
                     stops, next_stop = [signal.SIGTERM, signal.SIGKILL], now
                 if stops and now >= next_stop:
                     self._signal_all(process, orphans, stops.pop(0))
-                    next_stop = now + _GRACE_S
+                    next_stop = now + 3.0
                     stops = stops or [signal.SIGKILL]
         finally:
             os.close(exit_fd)
@@ -277,11 +260,6 @@ class ProgramSession(LiveSource):
         if number != signal.SIGINT:
             orphans.signal(number)
 
-    def _read_once_recorded(self, followers: Followers) -> None:
-        process = to_profile(followers.processes)
-        if process is not None and process.plain_for_ever:
-            self._read_recordings(followers)
-
     def _read_recordings(self, followers: Followers) -> None:
         """In a thread that leaves the program the CPU."""
         if self._reader is not None:
@@ -293,7 +271,7 @@ class ProgramSession(LiveSource):
 
         def read() -> None:
             with suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
             try:
                 trace = options.trace if options else None
                 self._read.extend(profiled(self._variant, process, trace))
@@ -307,7 +285,7 @@ class ProgramSession(LiveSource):
     def _what_was_read(self, reader: threading.Thread) -> list[Event]:
         while reader.is_alive():
             reader.join(0.1)
-            if self._impatient or self._cancel_asked():
+            if self._impatient or self._cancelling.has_rung():
                 finding = recordings_unreadable(message="a signal ended the reading")
                 return [FindingMade(finding=finding, explains=True)]
         return self._read
@@ -328,28 +306,24 @@ class ProgramSession(LiveSource):
         ended = self._ended
         if ended is not None:
             events.append(ended)
+        kind, outcome = FailureKind.ERROR, Outcome.FAILED
         if self._cancelled or (ended is not None and ended.signal == signal.SIGINT):
-            failed = self._failed(FailureKind.CANCELLED, cancelled())
-            return [*events, failed, RunEnded(outcome=Outcome.CANCELLED)]
-        if self._timed_out:
-            timeout_s = self._request.timeout_s or 0.0
-            failed = self._failed(FailureKind.TIMEOUT, program_timed_out(timeout_s=timeout_s))
-            return [*events, failed, RunEnded(outcome=Outcome.TIMEOUT)]
-        if ended is None:
+            kind, outcome, cause = FailureKind.CANCELLED, Outcome.CANCELLED, cancelled()
+        elif self._timed_out:
+            kind, outcome = FailureKind.TIMEOUT, Outcome.TIMEOUT
+            cause = program_timed_out(timeout_s=self._request.timeout_s or 0.0)
+        elif ended is None:
             error = self._not_started
             message = error.strerror if error is not None else "unknown"
-            failed = self._failed(FailureKind.ERROR, program_not_started(message=str(message)))
-            return [*events, failed, RunEnded(outcome=Outcome.FAILED)]
-        if ended.signal:
-            failed = self._failed(FailureKind.KILLED, program_killed(signal=ended.signal))
-            return [*events, failed, RunEnded(outcome=Outcome.FAILED)]
-        if ended.code:
-            failed = self._failed(FailureKind.EXIT, program_exited(code=ended.code))
-            return [*events, failed, RunEnded(outcome=Outcome.FAILED)]
-        return [*events, RunEnded(outcome=Outcome.DONE)]
-
-    def _failed(self, kind: FailureKind, cause: Finding) -> VariantFailed:
-        return VariantFailed(variant=self._variant, kind=kind, stage=Stage.MEASURE, cause=cause)
+            cause = program_not_started(message=str(message))
+        elif ended.signal:
+            kind, cause = FailureKind.KILLED, program_killed(signal=ended.signal)
+        elif ended.code:
+            kind, cause = FailureKind.EXIT, program_exited(code=ended.code)
+        else:
+            return [*events, RunEnded(outcome=Outcome.DONE)]
+        failed = VariantFailed(variant=self._variant, kind=kind, stage=Stage.MEASURE, cause=cause)
+        return [*events, failed, RunEnded(outcome=outcome)]
 
 
 def _logs(fd: int, output: CapturedOutput) -> tuple[list[Event], bool]:

@@ -21,7 +21,6 @@ from gpulab.session.interleaved import Probe
 from gpulab.session.revisions import top_level
 from gpulab.session.sides import Measured, digest
 
-_MOST_NAMED = 10
 _DEPENDENCIES = (
     "pyproject.toml",
     "requirements.txt",
@@ -33,7 +32,6 @@ _DEPENDENCIES = (
     "Pipfile.lock",
     "constraints.txt",
 )
-_COMPILED = (".pyc", ".pyo")
 _NATIVE = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp", ".inl", ".pyx", ".rs", ".so")
 
 
@@ -55,7 +53,7 @@ def ran(side: Measured, probe: Probe) -> Ran:
     files = {}
     for path in sorted(paths):
         is_library = any(path.is_relative_to(folder) for folder in libraries if folder != root)
-        if is_library or not path.is_relative_to(root) or path.suffix in _COMPILED:
+        if is_library or not path.is_relative_to(root) or path.suffix in (".pyc", ".pyo"):
             continue
         if path.is_file():
             files[str(path.relative_to(root))] = digest(path)
@@ -118,7 +116,7 @@ def findings_of(before: Ran, after: Ran) -> Iterator[Finding]:
             place = file.removesuffix(f"{_path_of(name)}.py").removesuffix(f"{_path_of(name)}/")
             places.setdefault(str(Path(place).parent if place == file else place), []).append(name)
     for place, modules in places.items():
-        yield imported_from_one_place(modules=modules[:_MOST_NAMED], place=place)
+        yield imported_from_one_place(modules=modules[:10], place=place)
     if before.side.python == after.side.python:
         changed = [name for name in _DEPENDENCIES if _needs(before, name) != _needs(after, name)]
         if changed:

@@ -48,7 +48,6 @@ from gpulab.report.findings import not_asked_for
 from gpulab.scenario import FIRST, Param, Scenario, ScenarioError, beginning, shown
 from gpulab.session.settings import check_machine, device_of, telemetry_of
 
-_SMOKE_TIME_S, _QUICK_TIME_S, _TIME_S = 0.5, 1.5, 10.0
 KINDS: Mapping[type, str] = {
     bool: "true or false",
     int: "a whole number",
@@ -57,8 +56,10 @@ KINDS: Mapping[type, str] = {
 }
 """What a parameter takes, by the type of its default."""
 
-_REQUIRED = ("required_speedup", "required_speedups")
-_SAME_NAMES = ("threads", "seed", "smoke", "quick", "width", "retune", *_REQUIRED)
+_SAME_NAMES = (
+    *("threads", "seed", "smoke", "quick", "width", "retune"),
+    *("required_speedup", "required_speedups"),
+)
 _LEAST_FOR_CEILINGS_S = 1.0
 """A run shorter than this draws no conclusions about the device, and measuring it would take
 longer.
@@ -83,15 +84,15 @@ def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) 
         # a shorter run has no time for variants that are built and timed one by one
         "alone": time_s >= 5.0 and not settings.quick,
         "gpu_beside_cpu": telemetry not in (TELEMETRY_ON, TELEMETRY_OFF),
-        "ceilings": CeilingChoice.NONE
-        if settings.smoke or time_s < _LEAST_FOR_CEILINGS_S
-        else CeilingChoice.NEEDED,
+        "ceilings": CeilingChoice.NEEDED,
     }
-    job = (
-        _time_functions(entry, settings, functions, common)
-        if functions
-        else _measure(entry, settings, common)
-    )
+    if settings.smoke or time_s < _LEAST_FOR_CEILINGS_S:
+        common["ceilings"] = CeilingChoice.NONE
+    job: Measure | TimeFunctions
+    if functions:
+        job = _time_functions(entry, settings, functions, common)
+    else:
+        job = _measure(entry, settings, common)
     return RunRequest(
         job=job,
         telemetry=telemetry,
@@ -102,7 +103,9 @@ def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) 
 
 def usual_time_s(settings: Options) -> float:
     """Return the seconds of measurement where nobody sets them."""
-    return _SMOKE_TIME_S if settings.smoke else _QUICK_TIME_S if settings.quick else _TIME_S
+    if settings.smoke:
+        return 0.5
+    return 1.5 if settings.quick else 10.0
 
 
 def calibration_request(settings: Options) -> RunRequest:

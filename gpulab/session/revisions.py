@@ -20,7 +20,6 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
 }
 _NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-_LFS = b"version https://git-lfs.github.com/spec/"
 
 
 def top_level(folder: Path) -> Path | None:
@@ -64,7 +63,7 @@ def write_revision(project: Path, commit: str, target: Path) -> int:
 
 def _is_pointer(file: Path) -> bool:
     try:
-        return read_regular(file, 1024).startswith(_LFS)
+        return read_regular(file, 1024).startswith(b"version https://git-lfs.github.com/spec/")
     except OSError:  # most are larger
         return False
 

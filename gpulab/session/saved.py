@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -41,11 +40,8 @@ def find_run(name: str) -> Path:
     none.
     """
     path = Path(name)
-    with suppress(OSError):  # it is too long for a file's name
-        if path.is_file():
-            return path
     if os.path.lexists(path) and not is_folder(path):
-        raise UsageError(f"{name}: {_kind_of(path)}, and no run file")
+        return path
     if name.endswith(SUFFIXES):
         raise UsageError(f"there is no file {name}")
     scenario, before = name, 0
@@ -62,22 +58,11 @@ def find_run(name: str) -> Path:
         return recorded
     if earlier:
         raise UsageError(f"{name}: {plural(len(earlier), 'run')} of {scenario} here")
+    names = map(recorded_name, recordings())
     raise UsageError(
         f"there is no run named {name}: write a run file, a scenario that has run here, or a "
-        f"recording, such as {_an_example()}"
+        f"recording, such as {next(names, 'none, as this gpulab was installed')}"
     )
-
-
-def _kind_of(path: Path) -> str:
-    """Name what is there in place of a regular file."""
-    is_link = path.is_symlink()
-    try:
-        mode = path.stat().st_mode
-    except OSError as error:
-        return f"a link that leads nowhere ({error.strerror})" if is_link else str(error.strerror)
-    kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-    kind = kinds.get(stat.S_IFMT(mode), "a device")
-    return f"a link to {kind}" if is_link else kind
 
 
 def open_run(name: str) -> Run:
@@ -148,10 +133,4 @@ def _row_of(row: ScenarioRow, subject: Subject) -> ScenarioRow:
         params=subject.params,
         cpu={},
         sweep={},
-    )
-
-
-def _an_example() -> str:
-    return next(
-        (recorded_name(path) for path in recordings()), "none, as this gpulab was installed"
     )

@@ -4,9 +4,8 @@ events. A face reads it as a source (`gpulab.session.run`).
 
 from __future__ import annotations
 
-import select
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from time import monotonic
 
 from msgspec.structs import replace
@@ -33,7 +32,7 @@ from gpulab.session.live import LiveSource
 from gpulab.session.streams import CapturedOutput
 from gpulab.session.temporary import temporary_folder
 from gpulab.session.transcript import WorkerTranscript, failure_of
-from gpulab.session.worker_process import WORKER, WorkerProcess
+from gpulab.session.worker_process import WORKER, WorkerProcess, worker_for
 
 _SHUTDOWN_TIMEOUT_S = 10.0
 """How long a supervisor that was told to stop may take."""
@@ -70,9 +69,19 @@ class Session(LiveSource):
         try:
             self._start_telemetry()
             with ExitStack() as stack:
-                self._work_on(self._whole_job(stack), self._transcript, output)
+                job = self._whole_job(stack)
+                worker = stack.enter_context(closing(worker_for(job, self._command)))
+                self._worker = worker
+                worker.work_on(job, self._transcript, output)
+                self._deadline.worker_started()
+                self._follow(worker)
+                # before the supervisor is waited for: until then the system has its worker's CPU
+                # time
+                self._stop_telemetry()
         except Exception as error:
             self._error = error
+        if self._worker is not None:
+            self._transcript.orphans += self._worker.orphans
         self._stop_telemetry()
         self._append(*output.end())
 
@@ -88,46 +97,21 @@ class Session(LiveSource):
             job, choices=self._history.choices, profile=self._request.profile, folder=folder
         )
 
-    def _work_on(
-        self, job: AnyJob, transcript: WorkerTranscript, output: CapturedOutput | None
-    ) -> None:
-        with WorkerProcess(job, transcript, output, self._command) as worker:
-            self._worker = worker
-            self._deadline.worker_started()
-            self._follow(worker)
-            # before the supervisor is waited for: until then the system has its worker's CPU time
-            self._stop_telemetry()
-
     def _follow(self, worker: WorkerProcess) -> None:
         """Read every stream until the supervisor has ended and the worker's are empty."""
-        streams = {stream.fd: stream for stream in worker.streams}
-        if self._telemetry:
-            streams[self._telemetry.stream.fd] = self._telemetry.stream
-        poll = select.poll()
-        for fd in (*streams, worker.exit_fd, self._wake_r):
-            poll.register(fd, select.POLLIN)
+        streams = self._listen(worker.streams, worker.exit_fd)
         shutdown_by: float | None = None
         while True:
             until = min((t for t in (self._deadline.at, shutdown_by) if t), default=None)
-            ready = {
-                fd
-                for fd, _ in poll.poll(
-                    None if until is None else max(0.0, until - monotonic()) * 1000
-                )
-            }
-            for fd in ready & streams.keys():
-                if not self._take_from(streams[fd].take()):
-                    poll.unregister(fd)
+            ready, events = streams.wait(None if until is None else until - monotonic())
+            self._append(*events)
             if worker.exit_fd in ready:
                 worker.kill_orphans()  # they may hold the pipes, and write to them without end
                 for stream in worker.streams:
-                    # more than a pipe holds: somebody may still be writing
-                    for _ in range(64):
-                        if not self._take_from(stream.take()):
-                            break
+                    self._append(*stream.rest())
                 return
             if (
-                stop := self._stop_requested(cancelled=self._wake_r in ready)
+                stop := self._stop_requested(cancelled=self._cancelling.fd in ready)
             ) and self._stopped is None:
                 self._stopped, shutdown_by = stop, monotonic() + _SHUTDOWN_TIMEOUT_S
                 worker.tell(CANCEL)
@@ -135,7 +119,7 @@ class Session(LiveSource):
                 return
 
     def _stop_requested(self, *, cancelled: bool) -> Outcome | None:
-        stop = Outcome.CANCELLED if cancelled and self._cancel_asked() else None
+        stop = Outcome.CANCELLED if cancelled and self._cancelling.has_rung() else None
         if overtime := self._deadline.passed():
             stop, self._overtime = Outcome.TIMEOUT, overtime
         return stop
@@ -156,7 +140,7 @@ class Session(LiveSource):
     def _last_events(self) -> list[Event]:
         """Return events of how the run ended, by the supervisor's report, or the lack of one."""
         transcript = self._transcript
-        if self._stopped is None and self._cancel_asked():  # while nobody waited for that
+        if self._stopped is None and self._cancelling.has_rung():  # while nobody waited for that
             self._stopped = Outcome.CANCELLED
         events: list[Event] = [FindingMade(finding=finding) for finding in transcript.findings]
         history = self._history.findings

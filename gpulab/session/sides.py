@@ -22,8 +22,6 @@ from gpulab.session.revisions import commit_of, top_level, write_revision
 
 GIT, PYTHON = "git:", "python:"
 _FILE = re.compile(r".+\.py(:[\w.]+(,[\w.]+)*)?", re.DOTALL)
-_SOURCES = "src"
-"""The folder of a project that holds its packages, where it has one."""
 HOW = "to measure write gpulab --compare git:main git:HEAD -- FILE:function"
 
 
@@ -80,7 +78,7 @@ class Measured:
     def folders(self) -> list[str]:
         """Return what comes first on `sys.path`: of the project, then of the file itself."""
         imported_from, _ = package_of(self.file)
-        folders = [self.root, self.root / _SOURCES, imported_from, self.file.parent]
+        folders = [self.root, self.root / "src", imported_from, self.file.parent]
         return list(dict.fromkeys(str(folder) for folder in folders if folder.is_dir()))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import select
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gpulab.core.events import Event, Log
@@ -65,3 +66,37 @@ class Stream:
 
     fd: int
     take: Callable[[], tuple[list[Event], bool]]
+
+    def rest(self) -> list[Event]:
+        """Take what is left, once its process has ended: more than a pipe holds where somebody is
+        still writing, but not without end.
+        """
+        events: list[Event] = []
+        for _ in range(64):
+            taken, more = self.take()
+            events += taken
+            if not more:
+                break
+        return events
+
+
+class Streams:
+    """What is read from several processes at a time; `others` wake whoever waits, too."""
+
+    def __init__(self, streams: Sequence[Stream], *others: int) -> None:
+        self._streams = {stream.fd: stream for stream in streams}
+        self._poll = select.poll()
+        for fd in (*self._streams, *others):
+            self._poll.register(fd, select.POLLIN)
+
+    def wait(self, timeout_s: float | None) -> tuple[set[int], list[Event]]:
+        """Wait until something can be read: of what, and the events that were."""
+        timeout_ms = None if timeout_s is None else max(0.0, timeout_s) * 1000
+        ready = {fd for fd, _ in self._poll.poll(timeout_ms)}
+        events: list[Event] = []
+        for fd in ready & self._streams.keys():
+            taken, more = self._streams[fd].take()
+            events += taken
+            if not more:
+                self._poll.unregister(fd)
+        return ready, events

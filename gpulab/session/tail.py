@@ -54,8 +54,7 @@ class TailSource:
         self._read = 0
         self._partial = b""
         self._problem = ""
-        self._deleted = self.catches_up = False
-        """`catches_up`: the last look did not come to the end of the file."""
+        self._deleted = False
         self._over: Following | None = None
         self._closing: list[Finding] = []
         self._started: RunStarted | None = None
@@ -88,7 +87,6 @@ class TailSource:
 
     @property
     def silent_s(self) -> float:
-        """Since when nothing has come."""
         return monotonic() - self._grew_at
 
     @property
@@ -159,7 +157,6 @@ class TailSource:
         return events
 
     def close(self) -> None:
-        """Let go of the file; what was read stays."""
         if self._fd is not None:
             fd, self._fd = self._fd, None
             os.close(fd)
@@ -171,7 +168,6 @@ class TailSource:
         self._grew_at = monotonic() - max(0.0, age_s)
 
     def _more(self) -> bytes:
-        """Read what has been written since."""
         assert self._fd is not None
         status = os.fstat(self._fd)
         self._deleted = not status.st_nlink
@@ -180,7 +176,6 @@ class TailSource:
         if status.st_size == self._read:
             return b""
         data = os.read(self._fd, _MOST_BYTES)
-        self.catches_up = len(data) == _MOST_BYTES
         self._read += len(data)
         self._grew_at, self._alive = monotonic(), None
         return data

@@ -15,8 +15,6 @@ from time import time
 from gpulab.core.files import hold, is_held
 
 _PREFIX = "gpulab-held-"
-_OLD_S = 3600.0
-"""A younger one may be about to be locked."""
 
 
 @contextmanager
@@ -41,7 +39,8 @@ def _sweep(place: Path) -> None:
 
 
 def _remove_if_left(path: Path, status: os.stat_result) -> None:
-    if status.st_uid != os.getuid() or time() - status.st_mtime < _OLD_S:
+    # a younger one may be about to be locked
+    if status.st_uid != os.getuid() or time() - status.st_mtime < 3600.0:
         return
     try:
         folder = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)

@@ -12,7 +12,6 @@ from gpulab.catalog.needs import failed_import_of_torch
 from gpulab.core.events import (
     PIPE_LOST,
     Event,
-    Samples,
     Sender,
     VariantFailed,
     WorkerDone,
@@ -25,7 +24,6 @@ from gpulab.core.failures import (
     event_not_allowed,
     event_pipe_closed,
     event_repeated,
-    events_forged,
     events_lost,
     events_unconfirmed,
     malformed_event_lines,
@@ -39,8 +37,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import AnyJob, Calibrate, Measure, RunRequest, TimeFunctions, subject_of
 from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.core.text import plain
-from gpulab.core.wire import decode, new_secret, split
-from gpulab.scenario import CONTROL
+from gpulab.core.wire import decode, split
 
 _WORKERS = {
     Measure: Sender.MEASURE,
@@ -54,14 +51,11 @@ class WorkerTranscript:
     """`malformed` counts lines of the event pipe that are no events, `events` those that came in
     their order.
 
-    A scenario runs in the worker's process and may write to its pipe. So nothing is taken from
-    there but what the worker of that job may send, about its variants, in the order of its numbers,
-    before its last event.
+    Nothing is taken but what the worker of that job may send, in the order of its numbers, before
+    its last event.
     """
 
     job: AnyJob
-    secret: bytes = field(default_factory=new_secret)
-    """The supervisor's: see `gpulab.core.wire`."""
     exited: WorkerExited | None = None
     done: WorkerDone | None = None
     events: int = 0
@@ -70,14 +64,9 @@ class WorkerTranscript:
     """Processes that outlived the supervisor as well."""
     _problems: dict[str, Finding] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        subject = subject_of(self.job)
-        infos = subject.variants if subject else ()
-        self._names = (*(info.name for info in infos), CONTROL)
-
     def take(self, line: bytes) -> Event | None:
         """The event of a line; None where there is none to be believed."""
-        parts = split(line, self.secret)
+        parts = split(line)
         try:
             event = decode(parts[1]) if parts else None
         except ValueError:
@@ -89,13 +78,11 @@ class WorkerTranscript:
         if number is not None and not self._is_next(number):
             return None
         sender = Sender.SUPERVISOR if number is None else _WORKERS[type(self.job)]
-        if event is None or sender not in event.sent_by or not self._is_about_the_job(event):
+        if event is None or sender not in event.sent_by:
             self._note(event_not_allowed(type="" if event is None else type(event).__name__))
             return None
         if isinstance(event, WorkerExited):
             self.exited = event
-            if event.sent is not None and self.events > event.sent:
-                self._note(events_forged(count=self.events - event.sent))
         elif isinstance(event, WorkerDone):
             self.done = event
         return event
@@ -133,7 +120,6 @@ class WorkerTranscript:
         """Why what was sent is no evidence, the first of each kind."""
         if self._problems:
             return list(self._problems.values())
-        # a scenario may forge events, and then kill who would say so
         if self.exited is None and self.events:
             return [events_unconfirmed(count=self.events)]
         return [events_lost(count=1)] if self.complete and self.done is None else []
@@ -149,12 +135,6 @@ class WorkerTranscript:
             self._note(events_lost(count=number - self.events))
         self.events = number + 1
         return True
-
-    def _is_about_the_job(self, event: Event) -> bool:
-        if isinstance(event, Samples):
-            return event.names == self._names
-        variant = getattr(event, "variant", None)
-        return variant is None or variant in self._names
 
     def _note(self, problem: Finding) -> None:
         self._problems.setdefault(problem.code, problem)
@@ -176,32 +156,16 @@ def failure_of(
         return failure_of_whole_run(
             FailureKind.CRASH, Stage.START, worker_not_run(message=str(error))
         )
-    if transcript.exited is None:
+    exited = transcript.exited
+    if exited is None:
         kind = FailureKind.KILLED if stopped is None else FailureKind(stopped.value)
         return failure_of_whole_run(kind, Stage.END, supervisor_gone())
-    return _exit_failure(request, transcript, transcript.exited, stopped, overtime)
-
-
-def failure_of_whole_run(kind: FailureKind, stage: Stage, cause: Finding) -> VariantFailed:
-    return VariantFailed(variant=None, kind=kind, stage=stage, cause=cause)
-
-
-def _exit_failure(
-    request: RunRequest,
-    transcript: WorkerTranscript,
-    exited: WorkerExited,
-    stopped: Outcome | None,
-    overtime: Finding | None,
-) -> VariantFailed:
     kind, cause = _cause(exited)
     if cause.code == worker_exited.code and exited.stage == Stage.LOAD and not transcript.events:
         # it sends its first event once it has imported torch
         cause = failed_import_of_torch(code=exited.code)
     if stopped == Outcome.TIMEOUT:
-        kind, cause = (
-            FailureKind.TIMEOUT,
-            overtime or timeout(timeout_s=request.timeout_s),
-        )
+        kind, cause = (FailureKind.TIMEOUT, overtime or timeout(timeout_s=request.timeout_s))
     elif stopped == Outcome.CANCELLED:
         kind, cause = FailureKind.CANCELLED, cancelled()
     subject = subject_of(request.job)
@@ -214,6 +178,10 @@ def _exit_failure(
         line=_line(exited.trace, subject.path) if subject else None,
         traceback=plain(exited.trace),
     )
+
+
+def failure_of_whole_run(kind: FailureKind, stage: Stage, cause: Finding) -> VariantFailed:
+    return VariantFailed(variant=None, kind=kind, stage=stage, cause=cause)
 
 
 def _cause(exited: WorkerExited) -> tuple[FailureKind, Finding]:

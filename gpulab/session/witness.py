@@ -34,7 +34,6 @@ while True:
     if asked:
         os.write(1, b"\\0")
 """
-_ANSWER_S = 3.0
 
 
 class Witness:
@@ -68,7 +67,7 @@ class Witness:
         assert process.stdout is not None
         with suppress(OSError):
             os.write(process.stdin.fileno(), b"?")
-        until = monotonic() + _ANSWER_S
+        until = monotonic() + 3.0
         numbers = b""
         while b"\0" not in numbers:
             ready, _, _ = select.select([process.stdout], [], [], max(0.0, until - monotonic()))

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from select import PIPE_BUF
 
@@ -30,12 +30,6 @@ _MALLOC = {
     "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
     "MALLOC_TOP_PAD_": str(256 << 20),
 }
-# A process that compiled waits 6 seconds at its end for inductor's helper processes; threads do as
-# well.
-_COMPILER = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
-
-FOLDER = "{folder}"
-"""Stands for a folder of the run in the values of a scenario's variables."""
 
 
 def usual_environment(threads: int) -> dict[str, str]:
@@ -43,37 +37,45 @@ def usual_environment(threads: int) -> dict[str, str]:
     pinned = dict.fromkeys(
         ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads)
     )
-    return {**os.environ, **_MALLOC, **pinned, **_COMPILER, "KINETO_LOG_LEVEL": "99"}
+    return {
+        **os.environ,
+        **_MALLOC,
+        **pinned,
+        # a process that compiled waits 6 seconds at its end for inductor's helper processes;
+        # threads do as well
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "KINETO_LOG_LEVEL": "99",
+    }
 
 
 def worker_environment(job: AnyJob) -> dict[str, str]:
-    """The usual one, and what the scenario asks for."""
+    """The usual one, and what the scenario asks for. `{folder}` is the run's, empty at first."""
+    variables = usual_environment(job.threads)
     subject = subject_of(job)
-    own = _own(job, subject.env) if isinstance(subject, ScenarioFile) else {}
-    variables: dict[str, str | None] = {**usual_environment(job.threads), **own}
-    return {name: value for name, value in variables.items() if value is not None}
-
-
-def _own(job: AnyJob, variables: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return the scenario's environment; a folder that it names is the run's, empty at first."""
+    if not isinstance(subject, ScenarioFile):
+        return variables
     folder = job.folder if isinstance(job, TimedJob) else None
-    return {
-        name: value and value.replace(FOLDER, folder or "") for name, value in variables.items()
-    }
+    for name, value in subject.env.items():
+        variables.pop(name, None)
+        if value is not None:
+            variables[name] = value.replace("{folder}", folder or "")
+    return variables
 
 
 WORKER = (sys.executable, "-P", "-m", "gpulab.engine")
 
 
-class StartedWorker:
+class WorkerProcess:
     """A process, two pipes to read, and its stdin. `close` leaves no process behind."""
 
     def __init__(
         self, environment: Mapping[str, str], command: Sequence[str], *, ready: bool = False
     ) -> None:
         self._resources = ExitStack()
-        self.take_orphans: Callable[[int], None] = lambda count: None
-        """Is told how many processes outlived the supervisor as well."""
+        self.streams: list[Stream] = []
+        """Both end with the worker; what is in them then is still to be read."""
+        self.orphans = 0
+        """Processes that outlived the supervisor as well."""
         with self._resources, ExitStack() as worker_ends:
             self._orphans = self._resources.enter_context(Orphans())
             self._resources.callback(self.kill_orphans)
@@ -105,8 +107,23 @@ class StartedWorker:
     def is_there(self) -> bool:
         return self._process.poll() is None
 
+    def work_on(self, job: AnyJob, transcript: WorkerTranscript, output: CapturedOutput) -> None:
+        """Give it its job. `output` takes what the scenario prints."""
+        lines = Lines()
+
+        def events() -> tuple[list[Event], bool]:
+            data = read_available(self.events_fd) or b""
+            taken = (transcript.take(line) for line in lines.take(data) if line)
+            return [event for event in taken if event is not None], bool(data)
+
+        def printed() -> tuple[list[Event], bool]:
+            data = read_available(self.output_fd) or b""
+            return [*output.take(data)], bool(data)
+
+        self.streams = [Stream(self.events_fd, events), Stream(self.output_fd, printed)]
+        self.tell(job_message(job))
+
     def exit_code(self) -> int:
-        """Wait until the supervisor has ended; return its exit code."""
         return self._process.wait()
 
     def tell(self, message: bytes) -> None:
@@ -121,7 +138,7 @@ class StartedWorker:
 
     def kill_orphans(self) -> None:
         """End what the supervisor can no longer end; it is gone."""
-        self.take_orphans(self._orphans.end())
+        self.orphans += self._orphans.end()
 
     def close(self) -> None:
         self._resources.close()
@@ -141,7 +158,7 @@ class ReadyWorker:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._started: tuple[StartedWorker, dict[str, str]] | None = None
+        self._started: tuple[WorkerProcess, dict[str, str]] | None = None
 
     def prepare(self, threads: int) -> None:
         """Have one for jobs with so many threads, in whose environment the scenario changes
@@ -150,12 +167,11 @@ class ReadyWorker:
         environment = usual_environment(threads)
         with self._lock:
             if self._started is None:
-                self._started = StartedWorker(environment, WORKER, ready=True), environment
+                self._started = WorkerProcess(environment, WORKER, ready=True), environment
 
-    def take(self, job: AnyJob) -> StartedWorker | None:
+    def take(self, job: AnyJob) -> WorkerProcess | None:
         """The worker for a job; None where there is none, or not for this one."""
-        with self._lock:
-            kept, self._started = self._started, None
+        kept = self._pop()
         if kept is None:
             return None
         started, environment = kept
@@ -166,60 +182,20 @@ class ReadyWorker:
         return None
 
     def close(self) -> None:
+        if kept := self._pop():
+            kept[0].close()
+
+    def _pop(self) -> tuple[WorkerProcess, dict[str, str]] | None:
         with self._lock:
             kept, self._started = self._started, None
-        if kept is not None:
-            kept[0].close()
+        return kept
 
 
 READY = ReadyWorker()
 """Of this process; empty but in an app."""
 
 
-class WorkerProcess:
-    """A context manager: leaving it leaves no process behind. `output` takes what the scenario
-    prints, or nobody.
-    """
-
-    def __init__(
-        self,
-        job: AnyJob,
-        transcript: WorkerTranscript,
-        output: CapturedOutput | None,
-        command: Sequence[str] = WORKER,
-    ) -> None:
-        self._job, self._transcript, self._output, self._command = job, transcript, output, command
-        self._lines = Lines()
-
-    def __enter__(self) -> WorkerProcess:
-        ready = READY.take(self._job) if self._command is WORKER else None
-        started = self._started = ready or StartedWorker(
-            worker_environment(self._job), self._command
-        )
-        started.take_orphans = self._add_orphans
-        self.streams = [
-            Stream(started.events_fd, lambda: self._take_events(started.events_fd)),
-            Stream(started.output_fd, lambda: self._take_output(started.output_fd)),
-        ]
-        """Both end with the worker; what is in them then is still to be read."""
-        self.pid = started.pid
-        self.exit_fd = started.exit_fd
-        self.tell = started.tell
-        self.kill_orphans = started.kill_orphans
-        self.tell(job_message(self._job, self._transcript.secret))
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._started.close()
-
-    def _add_orphans(self, count: int) -> None:
-        self._transcript.orphans += count
-
-    def _take_events(self, fd: int) -> tuple[list[Event], bool]:
-        data = read_available(fd) or b""
-        taken = (self._transcript.take(line) for line in self._lines.take(data) if line)
-        return [event for event in taken if event is not None], bool(data)
-
-    def _take_output(self, fd: int) -> tuple[list[Event], bool]:
-        data = read_available(fd)
-        return [*self._output.take(data)] if data and self._output else [], bool(data)
+def worker_for(job: AnyJob, command: Sequence[str]) -> WorkerProcess:
+    """The one that is ready, where it is one for this job; else a new one."""
+    ready = READY.take(job) if command is WORKER else None
+    return ready or WorkerProcess(worker_environment(job), command)

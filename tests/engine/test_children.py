@@ -7,21 +7,20 @@ import sys
 KILLED = """
 import json, os, time
 import psutil
-from gpulab.engine.measure.process_result import RunResults
 from gpulab.engine.processes.child import Child
 from gpulab.proc.fork import become_subreaper
 from gpulab.proc.tree import ForkGuard
 
-def serve(number, pipe):
+def serve(pipe):
     for _ in range(2):
         if forks.fork() == 0:
             time.sleep(60)
-    pipe.ready()
+    pipe.send("ready")
     time.sleep(60)
 
 become_subreaper()
 forks = ForkGuard([])
-child = Child(forks, 0, RunResults, serve)
+child = Child(forks, serve)
 assert child.wait_until_ready()
 forked = len(psutil.Process().children(recursive=True))
 child.kill()

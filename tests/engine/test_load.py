@@ -110,12 +110,6 @@ def test_a_compiled_file_beside_it_never_runs_in_its_place(subject_of, tmp_path,
     assert function_of(load(subject))() == "as it was read"
 
 
-def test_a_text_of_another_hash_is_refused(subject_of):
-    subject = replace(subject_of(SCENARIO), source=SCENARIO + "\n")
-    with pytest.raises(ScenarioError, match="is not what was read"):
-        load(subject)
-
-
 def test_a_coding_cookie_makes_no_code_of_a_comment(subject_of):
     evil = "# coding: utf-7\n# +AAo-step = lambda: 'of the comment'\n" + STEP
     assert function_of(load(subject_of(evil, FunctionFile, ("step",))))() == "as it was read"

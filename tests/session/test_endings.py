@@ -11,7 +11,7 @@ from recorded import SMALL_REQUEST
 from gpulab.core import events as e
 from gpulab.core.jobs import RunRequest
 from gpulab.core.statuses import FailureKind, Outcome, Stage
-from gpulab.core.wire import numbered, signed
+from gpulab.core.wire import numbered, of_supervisor
 from gpulab.session.transcript import WorkerTranscript, failure_of
 
 TRACE = (
@@ -93,10 +93,9 @@ def test_a_transcript_is_complete_once_worker_and_supervisor_have_said_so():
     assert transcript.take(numbered(1, e.WorkerDone(sent=1)).strip()) is not None
     assert not transcript.complete
     end = exited(code=0, stage=Stage.END).exited
-    for forged in (numbered(2, end), signed(b"0" * 32, end), b"0 0" + numbered(1, end)):
-        assert transcript.take(forged.strip()) is None
-        assert not transcript.complete
-    assert transcript.take(signed(transcript.secret, end).strip()) == end
+    assert transcript.take(numbered(2, end).strip()) is None
+    assert not transcript.complete
+    assert transcript.take(of_supervisor(end).strip()) == end
     assert transcript.complete
     assert [problem.code for problem in transcript.problems] == ["event_after_end"]
 

@@ -164,7 +164,7 @@ def test_who_leaves_ends_the_look_that_nobody_waits_for(tmp_path, monkeypatch):
 
     def ask(look, *_):
         looks.append(look)
-        cancelled = select.select([look._wake_r], [], [], 60)[0]
+        cancelled = select.select([look._cancelling.fd], [], [], 60)[0]
         assert cancelled
         raise StoppedError
 
@@ -175,7 +175,7 @@ def test_who_leaves_ends_the_look_that_nobody_waits_for(tmp_path, monkeypatch):
         await until(pilot, lambda: len(looks) == 1)
         await pilot.press("w")  # again: the first one ends
         await until(pilot, lambda: len(looks) == 2)
-        assert select.select([looks[0]._wake_r], [], [], 0)[0]
+        assert select.select([looks[0]._cancelling.fd], [], [], 0)[0]
         await pilot.press("q")
 
     visit(journey, program(tmp_path))

@@ -20,28 +20,15 @@ from gpulab.features.checks.findings import (
     shapes_differ,
 )
 
-_CAP = 10
-_MOST = 0.1
-"""`Work(tolerance=)` may be 10 x that of the dtype, and no more than this."""
-_INTEGER_CAP = 5e-2
-"""Of whole numbers, which are equal unless a tolerance is named; and of what is computed in
-int8.
-"""
 _DTYPES = {getattr(torch, name): precision for name, precision in PRECISION.items()}
 _LARGEST_ERROR = 1e9
 """Beyond it an error says nothing but that the values are others, such as what memory held
 before.
 """
-_DIGEST = 1 << 53
-"""A whole number from here on tells nobody anything: it may stand for a text."""
-_MANY = 16
-_ROUNDING = 1e-5
-"""Relative error of fp32 results that only differ in the order of their sums."""
 
 
 Sizes = dict[tuple[int, int], float]
 """The largest norms of outputs of few elements, by their place and number of elements."""
-_FEW = 64
 
 
 def learn(sizes: Sizes, reference: Sequence[torch.Tensor]) -> None:
@@ -49,7 +36,7 @@ def learn(sizes: Sizes, reference: Sequence[torch.Tensor]) -> None:
     of random numbers, what is left of it is rounding. It was called wrong in 2 of 7 runs.
     """
     for place, tensor in enumerate(reference):
-        if 0 < tensor.numel() <= _FEW and tolerance_of(tensor, tensor):
+        if 0 < tensor.numel() <= 64 and tolerance_of(tensor, tensor):
             size = float(torch.linalg.vector_norm(wide(tensor).nan_to_num(0.0, 0.0, 0.0)))
             key = place, tensor.numel()
             sizes[key] = max(size, sizes.get(key, 0.0))
@@ -91,8 +78,10 @@ def cap_of(
 ) -> float:
     """The largest tolerance that may be named for them."""
     default = tolerance_of(output, reference, dtypes)
-    integers = _INTEGER_CAP if not default or "int8" in dtypes else 0.0
-    return max(default, min(_CAP * default, _MOST), integers)
+    # of whole numbers, which are equal unless one is named; and of what is computed in int8
+    integers = 5e-2 if not default or "int8" in dtypes else 0.0
+    # `Work(tolerance=)` may be ten times that of the dtype, and no more than a tenth
+    return max(default, min(10 * default, 0.1), integers)
 
 
 def agree(
@@ -113,11 +102,7 @@ def agree(
     if len(output) != len(reference):
         output = _joined(output)
         reference = _joined(reference)
-    if (
-        len(output) > _MANY
-        and tolerance is None
-        and (equal := _agree_all(output, reference, dtypes))
-    ):
+    if len(output) > 16 and tolerance is None and (equal := _agree_all(output, reference, dtypes)):
         return equal
     agreements: list[Agreement] = []
     for place, (actual, expected) in enumerate(zip(output, reference, strict=True)):
@@ -168,9 +153,11 @@ def located(
             of_its_own = OF_ELEMENT * agreement.tolerance
         worst = _worst(actual.reshape(-1), expected.reshape(-1), of_its_own)
         if expected.dim():
-            place.append(f"element {_index(worst, expected.shape)}")
+            index = torch.unravel_index(torch.tensor(worst), expected.shape)
+            place.append(f"element {list(map(int, index))}")
         values = [tensor.reshape(-1)[worst].item() for tensor in (actual, expected)]
-        if not any((isinstance(value, int) and abs(value) >= _DIGEST) for value in values):
+        # a larger whole number tells nobody anything: it may stand for a text
+        if not any((isinstance(value, int) and abs(value) >= 1 << 53) for value in values):
             place.append("{}, the baseline's {}".format(*map(_text, values)))
     return Finding(
         code=reason.code,
@@ -196,14 +183,6 @@ def _worst(actual: torch.Tensor, expected: torch.Tensor, of_its_own: float) -> i
             worst = start + place
         start += own.numel()
     return worst
-
-
-def _index(place: int, shape: torch.Size) -> list[int]:
-    index = []
-    for size in reversed(shape):
-        place, position = divmod(place, size)
-        index.append(position)
-    return index[::-1]
 
 
 def _text(value: bool | int | float | complex) -> str:
@@ -251,7 +230,8 @@ def _agree_all(
     sizes = torch.stack(torch._foreach_norm(list(reference)))
     worst = float((errors / sizes.clamp_min(1e-30)).max())
     tolerance = tolerance_of(output[0], reference[0], dtypes)
-    return Agreement(True, worst, tolerance) if worst <= _ROUNDING and tolerance else None
+    # the error of fp32 results that only differ in the order of their sums
+    return Agreement(True, worst, tolerance) if worst <= 1e-5 and tolerance else None
 
 
 def _joined(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

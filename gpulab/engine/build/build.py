@@ -21,15 +21,10 @@ from gpulab.engine.build.compiled import mark_step, try_in_threads
 from gpulab.engine.build.lab import PhaseTimes, WorkerLab
 from gpulab.engine.build.tensors import copies, live_leaves, number_dtype, put_back
 from gpulab.engine.findings import left_by_context, set_while_building, set_while_stepping
+from gpulab.engine.plain_functions import seed_everything
 from gpulab.engine.processes.failure import RefusedError
 from gpulab.engine.step_clock import call_each
 from gpulab.scenario import Param, ScenarioError, Variant, Work
-
-_MOST_PADDING = 16 << 20
-_STEP_SEED = 500_009
-"""Added to the seed of the builds: a mask that a build draws is not the one that a step has to
-draw.
-"""
 
 
 class StepAndOutput(NamedTuple):
@@ -136,7 +131,8 @@ class Builder:
         self.data_seed = lab.data_seed = seed
         """Of every build."""
         self._wait = wait
-        self._step_seed = seed + _STEP_SEED
+        # a mask that a build draws is not the one that a step has to draw
+        self._step_seed = seed + 500_009
         self._sizes = random.Random(seed + 1)
         self._padding: list[torch.Tensor] = []
 
@@ -241,7 +237,7 @@ class Builder:
 
     def pad(self) -> None:
         """Keep a random amount of memory, so that the next build lands at another address."""
-        size = self._sizes.randrange(64, _MOST_PADDING, 64)
+        size = self._sizes.randrange(64, 16 << 20, 64)
         self._padding.append(torch.empty(size, dtype=torch.uint8, device=self.device))
 
     def free_padding(self) -> None:
@@ -288,18 +284,6 @@ def have_moved(builder: Builder) -> bool:
     now = Generators(builder)
     builder.seed()
     return now != Generators(builder)
-
-
-def seed_everything(seed: int) -> None:
-    """Seed every generator a build may draw from, so that all variants see the same data."""
-    random.seed(seed)
-    if torch.backends.cuda.is_built():  # type: ignore[no-untyped-call]
-        torch.manual_seed(seed)
-    else:  # for a GPU to come, it would keep a traceback of each call
-        torch.default_generator.manual_seed(seed)
-    for name in ("numpy", "cupy"):
-        if module := sys.modules.get(name):
-            module.random.seed(seed % 2**32)
 
 
 def _refuse(settings_changed: list[str], found: Declaration[...]) -> None:

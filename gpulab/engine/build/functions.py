@@ -41,4 +41,4 @@ def kind_of(variant: Variant) -> Finding | None:
 
 
 def _build(function: Function, make: Function | None, lab: Lab) -> Work | Iterator[Work]:
-    return work_of(function, made(function, make, lab) if make else ((), {}))
+    return work_of(function, made(function, make, lambda: lab.device) if make else ((), {}))

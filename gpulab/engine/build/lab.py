@@ -152,8 +152,6 @@ def recorded(name: str) -> AbstractContextManager[Any]:
 
 
 class _Phase:
-    """One phase of one step."""
-
     def __init__(self, recorder: PhaseRecorder, name: str, *, traced: bool) -> None:
         self._recorder = recorder
         self.name = name

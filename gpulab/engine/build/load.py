@@ -9,7 +9,6 @@ import linecache
 import sys
 import sysconfig
 from collections.abc import Callable, Mapping
-from hashlib import sha256
 from importlib.abc import ExecutionLoader
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec, spec_from_file_location
@@ -93,10 +92,6 @@ def _threads() -> int:
     return sum(1 for _ in Path("/proc/self/task").iterdir())
 
 
-_JUDGE = "_judge"
-"""The module of the scenario that judges an exercise."""
-
-
 class _Text(ExecutionLoader):
     """Makes a module of a text. The cache of compiled files, which another text may have left
     there, is not looked at.
@@ -123,14 +118,13 @@ class _Text(ExecutionLoader):
 
 def load(subject: ScenarioFile | FunctionFile) -> Scenario:
     """The scenario of a file. ScenarioError where it differs from what was read as text."""
-    if sha256(subject.source.encode()).hexdigest() != subject.source_sha256:
-        raise ScenarioError("the text of the file is not what was read: run it again")
     with timed(FILE):
         if isinstance(subject, ScenarioFile) and subject.judge:
             before = settings.read()
             _execute(subject.path, subject.source, ANSWER)
             settings.put_back(before)  # the function that is handed out runs as it was handed out
-            module = _execute(f"<exercise {subject.exercise}>", subject.judge, _JUDGE)
+            # the module of the scenario that judges an exercise
+            module = _execute(f"<exercise {subject.exercise}>", subject.judge, "_judge")
         else:
             module = _execute(subject.path, subject.source, _name_of(subject.path, "_scenario"))
     if isinstance(subject, FunctionFile):
@@ -202,12 +196,9 @@ def _execute(path: str, source: str, name: str) -> ModuleType:
 
 
 def _module_of_arguments(module: ModuleType, subject: FunctionFile) -> ModuleType:
-    """Return the place of the function that makes the arguments."""
     arguments = subject.arguments
     if arguments is None or not arguments.source:
         return module
-    if sha256(arguments.source.encode()).hexdigest() != arguments.source_sha256:
-        raise ScenarioError("the text of the file is not what was read: run it again")
     # it may import the file of the functions, whose classes must be the same ones
     sys.modules.setdefault(Path(subject.path).stem, module)
     name = _name_of(arguments.path, "_arguments")

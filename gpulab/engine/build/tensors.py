@@ -11,10 +11,6 @@ from torch.utils._pytree import tree_leaves
 
 from gpulab.engine.build.walk import Walk
 
-_ROOM = 8
-"""Times of their bytes that are free on a device, for copies to stay there: several exist at a
-time.
-"""
 _FEW = 16
 _CHUNK = {"cpu": 1 << 16, "cuda": 1 << 24}
 """Elements compared at a time: what a core's cache holds, what fills a GPU. Larger ones took a CPU
@@ -125,7 +121,8 @@ def _places(tensors: Sequence[torch.Tensor]) -> list[torch.device]:
         needed = sum(
             tensor.nbytes for tensor, place in zip(tensors, wanted, strict=True) if place == device
         )
-        if _ROOM * needed > torch.cuda.mem_get_info(device)[0]:  # bytes that are free
+        # several copies exist at a time
+        if 8 * needed > torch.cuda.mem_get_info(device)[0]:  # bytes that are free
             wanted = [host if place == device else place for place in wanted]
     return wanted
 

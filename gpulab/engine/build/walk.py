@@ -34,7 +34,6 @@ _TEXT_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uu
 """Modules whose values are equal where their texts are."""
 _FEW = 16
 """Numbers of a list that are compared one by one: more of them are data."""
-_LEAST_HELD, _MOST_HELD = 1e-30, 3e38
 _WIDEST = {"f": 8, "c": 16}
 """Bytes of a kind of number beyond which torch has none."""
 _NOT_COMPARED = (
@@ -215,7 +214,8 @@ class Walk:
             dtype = torch.complex64 if self._number == torch.float32 else torch.complex128
             return torch.tensor(values, dtype=dtype)
         if isinstance(values[0], float):
-            held = all(_held(value) for value in values)
+            sizes = [abs(value) for value in values if value and isfinite(value)]
+            held = all(1e-30 <= size <= 3e38 for size in sizes)
             return torch.tensor(values, dtype=self._number if held else torch.float64)
         if isinstance(values[0], bool) or max(map(abs, values)) < 1 << 63:
             return torch.tensor(values)
@@ -326,11 +326,6 @@ def _text_of(value: Any) -> str:
 def _digest(text: str) -> torch.Tensor:
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return torch.tensor(int.from_bytes(digest, signed=True))
-
-
-def _held(value: float) -> bool:
-    """Return whether float32 holds it, but for rounding."""
-    return not isfinite(value) or value == 0 or _LEAST_HELD <= abs(value) <= _MOST_HELD
 
 
 def _is_array(value: Any) -> bool:

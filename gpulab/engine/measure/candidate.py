@@ -5,6 +5,7 @@ up.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
@@ -20,49 +21,28 @@ _WARM_UP_S = 0.3
 """At least, of the first variant: a device's clock may have been low."""
 _LATER_WARM_UP_S = 0.1
 """At least, of each other variant on a CPU."""
-_LATER_WARM_UP_ON_GPU_S = 0.03
 _MOST_WARM_UP_S = 1.2
 """Of all variants together."""
-_STEADY = 0.01
-"""Relative drift up to which a variant is warm."""
-_DRIFTING = 0.05
-"""Relative drift that is reported: in the rounds both halves of a pair drift together."""
-_WARM_AGAIN_S = 0.015
-"""At least, in a process that follows another, on a CPU."""
-_LONG_BLOCK_S = 0.01
-"""A block from this length on needs no warm-up in a process that follows another."""
-_ALIKE = 2.0
-"""Steps whose times differ by at most this factor have equally many in a block: twins differ by so
-much where one of them was disturbed.
-"""
 
 
+@dataclass(eq=False)
 class Candidate:
     """One row of the measurement: a variant that passed its checks, or the control."""
 
-    def __init__(
-        self,
-        name: str,
-        variant: Variant,
-        items: float,
-        steps: int,
-        step_s: float,
-        *,
-        kept: bool = False,
-    ) -> None:
-        self.name = name
-        self.variant = variant
-        self.items = items
-        self.steps = steps
-        self.step_s = step_s
-        self.lead_in = lead_in_steps(steps, step_s)
+    name: str
+    variant: Variant
+    items: float
+    steps: int
+    step_s: float
+    kept: bool = False
+    """Whether its build is too expensive for every epoch, and stays as long as the process."""
+    build: Build | None = None
+
+    def __post_init__(self) -> None:
+        self.lead_in = lead_in_steps(self.steps, self.step_s)
         """Untimed steps before a block."""
-        self.kept = kept
-        """Whether its build is too expensive for every epoch, and stays as long as the process."""
-        self.build: Build | None = None
 
     def fill(self, steps: int, step_s: float) -> None:
-        """Set the steps that fill a block, and the seconds of one."""
         self.steps = steps
         self.step_s = step_s
         self.lead_in = lead_in_steps(steps, step_s)
@@ -93,9 +73,7 @@ def facts_of(candidate: Candidate) -> CandidateFacts:
 
 def known_candidate(facts: CandidateFacts, variant: Variant) -> Candidate:
     """A candidate that an earlier process has calibrated."""
-    candidate = Candidate(
-        facts.name, variant, facts.items, facts.steps, facts.step_s, kept=facts.kept
-    )
+    candidate = Candidate(facts.name, variant, facts.items, facts.steps, facts.step_s, facts.kept)
     candidate.lead_in = facts.lead_in
     return candidate
 
@@ -110,9 +88,10 @@ def warm(clock: WallClock, candidate: Candidate, build: Build) -> None:
     """Warm the caches of a process that follows another: the device is warm already. Those of a
     host's core take longest.
     """
-    least_s = 0.0 if clock.waits else _WARM_AGAIN_S
+    least_s = 0.0 if clock.waits else 0.015
     started = perf_counter()
-    while candidate.block_s < _LONG_BLOCK_S:
+    # a block from this length on needs no warm-up
+    while candidate.block_s < 0.01:
         clock.block(build, candidate.steps)
         if perf_counter() - started >= least_s:
             return
@@ -142,10 +121,11 @@ def warm_up(
         third = len(times) // 3
         drift = _drift(times, third)
         seen = third > 0 or candidate.step_s > least_s
-        settled = seen and elapsed_s >= least_s and drift < _STEADY
+        settled = seen and elapsed_s >= least_s and drift < 0.01
         if settled or elapsed_s >= most_s:
             break
-    drifting = not settled and drift > _DRIFTING
+    # in the rounds both halves of a pair drift together
+    drifting = not settled and drift > 0.05
     channel.emit(
         WarmedUp(variant=candidate.name, times_s=times, drift=drift, drifting=drifting, steps=steps)
     )
@@ -160,7 +140,7 @@ def warm_up(
 def _least_warm_up_s(clock: WallClock, *, first: bool) -> float:
     if first:
         return _WARM_UP_S
-    return _LATER_WARM_UP_ON_GPU_S if clock.waits else _LATER_WARM_UP_S
+    return 0.03 if clock.waits else _LATER_WARM_UP_S
 
 
 def _drift(times: list[float], third: int) -> float:
@@ -197,7 +177,8 @@ def equalize_blocks(
 def _alike(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     """Groups of similar time per step, each ascending: split where neighbours differ most."""
     ordered = sorted(candidates, key=lambda candidate: candidate.step_s)
-    if len(ordered) == 1 or ordered[-1].step_s <= _ALIKE * ordered[0].step_s:
+    # twins differ by so much where one of them was disturbed
+    if len(ordered) == 1 or ordered[-1].step_s <= 2.0 * ordered[0].step_s:
         return [ordered]
     widest = max(
         range(1, len(ordered)), key=lambda place: ordered[place].step_s / ordered[place - 1].step_s

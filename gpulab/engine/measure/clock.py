@@ -35,11 +35,6 @@ def returns_later(build: Build) -> bool:
     return later
 
 
-_BLOCK_S = 2e-3
-"""At least: a device's block includes microseconds of waiting, a CPU's the refilling of caches that
-other variants took.
-"""
-_EMPTY_BLOCKS = 50  # so that an empty block is less than 2 % of one
 _MOST_STEPS = 1 << 24
 
 
@@ -60,7 +55,6 @@ class WallClock:
     `flush`, where caches must be cold, empties them: a block then is one step.
     """
 
-    __slots__ = ("block_s", "empty_block_s", "flush", "returned", "wait", "waits")
     name = "wall"
 
     def __init__(
@@ -70,10 +64,14 @@ class WallClock:
         self.waits = wait is not None
         """Whether there is a device to wait for."""
         self.flush = flush
+        self.before_block: Callable[[], object] = _nothing
+        """Called once the untimed steps are over: where ranks begin at once."""
         self.returned: object = None
         """What the last step of the last block returned, until `forget`."""
         self.empty_block_s = median(self.empty_s() for _ in range(200))
-        self.block_s = max(_BLOCK_S, _EMPTY_BLOCKS * self.empty_block_s)
+        # a device's includes microseconds of waiting, a CPU's the refilling of caches that others
+        # took; and an empty block is less than 2 % of one
+        self.block_s = max(2e-3, 50 * self.empty_block_s)
 
     def empty_s(self) -> float:
         """Measure the seconds that a block of no steps takes."""
@@ -104,6 +102,7 @@ class WallClock:
                 del returned
             if self.flush:
                 self.flush()
+            self.before_block()
             return self._run(calls_of(step, steps, interruption), steps)
 
     def single_s(self, build: Build) -> float:
@@ -112,7 +111,6 @@ class WallClock:
         return self._run(repeat(build.work.step, 1), 1).time_s
 
     def forget(self) -> None:
-        """Let go of what the last step returned."""
         self.returned = None
 
     def step_s(self, build: Build, steps: int) -> float:

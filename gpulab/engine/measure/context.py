@@ -23,6 +23,7 @@ from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.device_clock import clocks_for
 from gpulab.engine.measure.process_result import ProcessResult
 from gpulab.engine.processes.channel import SampleBuffer
+from gpulab.engine.processes.child import Turn
 from gpulab.engine.processes.device import (
     environment,
     limit_to_free_memory,
@@ -43,8 +44,18 @@ from gpulab.scenario import Variant
 
 _LAB_FEATURES = modules("lab")  # before any process is forked
 
-_ROOM_FOR_CONTEXTS = 64 << 30
-"""Memory of a device that has room for the contexts of sixteen processes, half a gigabyte each."""
+
+@dataclass(frozen=True)
+class Process:
+    """A measuring process. `number` counts from 0; `fork_server` is the number of the first process
+    of its fork server.
+    """
+
+    number: int
+    seed: int
+    fork_server: int
+    buffer: SampleBuffer
+    turn: Turn
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,8 @@ def load_job(
     calibration = Calibration(reporter, device, info, wait)
     scenario = load(job.subject)
     early = not first and not job.starts_matter
-    if early and device.type == "cuda" and info.memory_bytes >= _ROOM_FOR_CONTEXTS:
+    # room for the contexts of sixteen processes, half a gigabyte each
+    if early and device.type == "cuda" and info.memory_bytes >= (64 << 30):
         warm_context(device)
         warm_checks(device)
     present = [variant for variant in job.subject.variants if variant.missing is None]
@@ -103,7 +115,6 @@ class WorkerContext:
     seed: int
     """Of this process."""
     device: torch.device
-    wait: Callable[[], None] | None
     reporter: Reporter
     buffer: SampleBuffer
     builder: Builder
@@ -118,13 +129,7 @@ class WorkerContext:
 
     @property
     def choices(self) -> list[Choice]:
-        """Return what variants have chosen with `gpulab.tune`."""
         return self.tuner.choices if self.tuner else []
-
-    @property
-    def is_final(self) -> bool:
-        """Return whether it is a sweep's final, whose points may not fit into memory together."""
-        return any(info.is_point for info in self.job.subject.variants)
 
     @property
     def one_at_a_time(self) -> bool:
@@ -138,7 +143,6 @@ class WorkerContext:
         return self.clock
 
     def close(self, variant: Variant, build: Build) -> None:
-        """Tear a build down."""
         self.reporter.position.move(Stage.TEARDOWN, variant.name)
         try:
             build.close()
@@ -149,60 +153,49 @@ class WorkerContext:
 def open_context(
     job: Measure | TimeFunctions,
     loaded: LoadedJob,
-    before: ProcessResult | None,
+    before: ProcessResult,
     reporter: Reporter,
-    buffer: SampleBuffer,
-    *,
-    number: int,
-    seed: int,
+    process: Process,
 ) -> WorkerContext:
-    """The context of process `number`, which continues from what the one `before` left."""
+    """The context of a process, which continues from what the one `before` left."""
     lab = WorkerLab(loaded.device, loaded.info, reporter.position, loaded.rank)
     params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
     clock, other_clock = clocks_for(job, loaded.device, loaded.info, loaded.wait)
-    builder = builder_of(lab, params, seed, loaded.wait, loaded.ranks)
+    builder = builder_of(lab, params, process.seed, loaded.wait, loaded.ranks)
     if loaded.ranks is not None:
         clock = RankedClock(loaded.wait, clock.flush, loaded.ranks)
         other_clock = None  # events on one device say nothing of the others
-    cases: Sequence[Case] = ()
-    checked: set[str] = set()
-    if isinstance(job, Measure):
-        cases = job.cases
-        checked = _compared(loaded.variants)
-    with_phases: set[str] = set()
-    choices = () if job.retune else job.choices
-    if before is not None:
-        checked = set(before.checked)
-        with_phases = set(before.with_phases)
-        choices = tuple(before.choices)
+    cases: Sequence[Case] = job.cases if isinstance(job, Measure) else ()
+    choices = tuple(before.choices)
     for feature in _LAB_FEATURES:
-        feature.add_to_lab(job, builder, reporter, clock, choices, first=before is None)
+        feature.add_to_lab(job, builder, reporter, clock, choices, first=not process.number)
     return WorkerContext(
         job=job,
-        number=number,
-        seed=seed,
+        number=process.number,
+        seed=process.seed,
         device=loaded.device,
-        wait=loaded.wait,
         reporter=reporter,
-        buffer=buffer,
+        buffer=process.buffer,
         builder=builder,
         tuner=lab.tuner,
         checker=Checker(builder, reporter.channel.emit, cases, roomy=not job.increasing_memory),
         clock=clock,
         other_clock=other_clock,
-        with_phases=with_phases,
-        checked=checked,
+        with_phases=before.with_phases,
+        checked=before.checked,
     )
 
 
-def _compared(variants: list[Variant]) -> set[str]:
-    """The variants whose output is compared: none without the baseline's, nor those that are there
-    for scale alone.
+def nothing_before(job: Measure | TimeFunctions, variants: list[Variant]) -> ProcessResult:
+    """Return what the first process continues from. Outputs are compared of no variants without the
+    baseline's, nor of those that are there for scale alone.
     """
-    if not variants or variants[0].unchecked is not None:
-        return set()
-    return {
-        variant.name
-        for variant in variants
-        if variant.unchecked is None and variant.against is not None
-    }
+    checked = set()
+    if isinstance(job, Measure) and variants and variants[0].unchecked is None:
+        checked = {
+            variant.name
+            for variant in variants
+            if variant.unchecked is None and variant.against is not None
+        }
+    choices = [] if job.retune else list(job.choices)
+    return ProcessResult(exclusive=job.exclusive, checked=checked, choices=choices)

@@ -23,16 +23,7 @@ from gpulab.engine.step_clock import Block, call_each
 
 # a queue holds about a thousand launches; a full one blocks the host, and the spin has ended
 _MOST_STEPS = 500
-_MARGIN = 2.0
-_LEAST_SPIN_S = 50e-6
-_MOST_SPIN_S = 0.1
-_FIRST_GUESS_S = 20e-6
 _TRIES = 5
-_WAKING = 1000
-_IDLE_WAIT_S = 30e-6
-"""A wait for a device that is idle takes less."""
-_IDLE_WAIT_SHARE = 0.1
-_MHZ = 1e6
 
 
 @dataclass
@@ -52,7 +43,6 @@ class _Queueing:
 class DeviceClock(WallClock):
     """Events around steps that wait behind a spinning kernel until all of them are queued."""
 
-    __slots__ = ("_hz", "_queueing")
     name = "device"
 
     def __init__(self, wait: Callable[[], None], flush: Callable[[], None] | None) -> None:
@@ -108,9 +98,7 @@ class DeviceClock(WallClock):
         """Queue a kernel that outlasts the queueing of so many steps; its cycles, and how long it
         should take.
         """
-        seconds = min(
-            _MOST_SPIN_S, _LEAST_SPIN_S + _MARGIN * (queueing.step_s or _FIRST_GUESS_S) * steps
-        )
+        seconds = min(0.1, 50e-6 + 2.0 * (queueing.step_s or 20e-6) * steps)
         cycles = int(seconds * self._hz)
         torch.cuda._sleep(cycles)  # type: ignore[no-untyped-call]
         return cycles, seconds
@@ -129,7 +117,7 @@ class DeviceClock(WallClock):
         calls = calls_of(build.work.step, steps, interruption)
         spin_start, started, ended = (_event() for _ in range(3))
         # so that no launch lies between the events
-        torch.cuda._sleep(_WAKING)  # type: ignore[no-untyped-call]
+        torch.cuda._sleep(1000)  # type: ignore[no-untyped-call]
         spin_start.record()
         cycles, _ = self._spin(steps, queueing)
         started.record()
@@ -145,7 +133,7 @@ class DeviceClock(WallClock):
         queueing.step_s = queued_s / steps
         step_s = started.elapsed_time(ended) * 1e-3 / steps
         return Block(
-            step_s, cpu * 1e-9 / steps, 0, 0, monotonic(), steps, self._hz / _MHZ
+            step_s, cpu * 1e-9 / steps, 0, 0, monotonic(), steps, self._hz / 1e6
         ), queued_s <= spun_s
 
     def _cold_block(self, build: Build, steps: int, queueing: _Queueing) -> tuple[Block, bool]:
@@ -187,7 +175,8 @@ class DeviceClock(WallClock):
         """
         for _ in range(_TRIES):
             device_s, stream_s = self._against_stream(build, min(steps, _MOST_STEPS))
-            if device_s - stream_s <= _IDLE_WAIT_S + _IDLE_WAIT_SHARE * device_s:
+            # a wait for a device that is idle takes less than 30 us
+            if device_s - stream_s <= 30e-6 + 0.1 * device_s:
                 return None
         return device_s, stream_s
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from math import ceil
 from statistics import median
@@ -22,6 +23,7 @@ from gpulab.engine.measure.clock import returns_later
 from gpulab.engine.measure.context import WorkerContext
 from gpulab.engine.measure.device_clock import DeviceClock
 from gpulab.engine.measure.plan import Plan, plan
+from gpulab.engine.measure.process_result import ProcessResult
 from gpulab.engine.processes.channel import Channel, SampleBuffer
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import first_line, forget, is_out_of_memory
@@ -36,47 +38,25 @@ from gpulab.stats.comparison import keys_of
 from gpulab.stats.series import Epoch, Quantity
 from gpulab.stats.statistics import FEWEST
 
-_EVERY_S = 0.1
 
-
+@dataclass
 class Recorder:
-    """The epochs of one process, from number `first` on; `items` are per step.
+    """The epochs of one process; items are per step."""
 
-    Like all that a block passes through, it has slots, so that no attribute hides a method.
-    """
+    _channel: Channel
+    _buffer: SampleBuffer
+    _items: Mapping[str, float]
+    _keys: Iterable[Quantity]
+    epochs: int
+    """Of the run, that have ended."""
 
-    __slots__ = (
-        "_buffer",
-        "_channel",
-        "_items",
-        "_keys",
-        "_rounds",
-        "_sent_at",
-        "epochs",
-        "values",
-    )
-
-    def __init__(
-        self,
-        channel: Channel,
-        buffer: SampleBuffer,
-        items: Mapping[str, float],
-        keys: Iterable[Quantity],
-        first: int,
-    ) -> None:
-        self._channel = channel
-        self._buffer = buffer
-        self._items = items
-        self._keys = list(keys)
-        self.epochs = first
-        """Of the run, that have ended."""
+    def __post_init__(self) -> None:
         self.values: list[tuple[Quantity, list[list[float]]]] = [(key, []) for key in self._keys]
         """Of each quantity, its values in every epoch of this process."""
         self._rounds: list[dict[str, float]] = []
         self._sent_at = monotonic()
 
     def add(self, number: int, name: str, block: Block) -> None:
-        """One block of round `number` of the current epoch."""
         while len(self._rounds) <= number:
             self._rounds.append({})
         self._rounds[number][name] = block.time_s / self._items[name]
@@ -92,7 +72,7 @@ class Recorder:
 
     def pump(self) -> None:
         """Send what is due. Call it where nothing is being timed."""
-        if len(self._buffer) and monotonic() - self._sent_at >= _EVERY_S:
+        if len(self._buffer) and monotonic() - self._sent_at >= 0.1:
             self.send()
         self._channel.pump()
 
@@ -108,17 +88,8 @@ class Recorder:
         self.pump()
 
     def send(self) -> None:
-        """Send all rows now."""
         self._channel.emit(self._buffer.take())
         self._sent_at = monotonic()
-
-
-_PHASES_S = 0.05
-_SLOW_STEP_S = 0.25
-_MOST_QUEUED = 100
-"""Steps of a block by the clock that does not wait: a queue that is full makes the host wait after
-all.
-"""
 
 
 def observe(context: WorkerContext, candidate: Candidate) -> None:
@@ -128,7 +99,7 @@ def observe(context: WorkerContext, candidate: Candidate) -> None:
         return
     # of slow steps, of which a process takes few, in the first one alone
     wanted = not context.number or isinstance(context.clock, DeviceClock)
-    if candidate.step_s >= _SLOW_STEP_S and not wanted:
+    if candidate.step_s >= 0.25 and not wanted:
         return
     _time_by_other_clock(context, candidate, build)
     if context.job.shows == Shows.CLOCKS and candidate.name != CONTROL:
@@ -158,7 +129,8 @@ def _time_naively(context: WorkerContext, candidate: Candidate, build: Build) ->
     """One block timed without a wait, and one with a wait after every step, where the clocks
     themselves are the lesson.
     """
-    steps = min(candidate.steps, _MOST_QUEUED)
+    # a queue that is full makes the host wait after all
+    steps = min(candidate.steps, 100)
     returned_s, waited_s = context.wall_clock.naive_step_s(build, steps, candidate.lead_in)
     for clock, time_s in ((Clock.RETURN, returned_s), (Clock.STEP, waited_s)):
         context.reporter.channel.emit(
@@ -170,7 +142,7 @@ def _record_phases(context: WorkerContext, candidate: Candidate, build: Build) -
     """One window with phases on, where the variant has any."""
     if candidate.name not in context.with_phases:
         return
-    steps = max(1, min(candidate.steps, int(_PHASES_S / candidate.step_s)))
+    steps = max(1, min(candidate.steps, int(0.05 / candidate.step_s)))
     try:
         times = context.builder.phase_times(build, steps)
     except BaseException as error:  # it is only an observation: what was measured stays
@@ -183,10 +155,6 @@ def _record_phases(context: WorkerContext, candidate: Candidate, build: Build) -
         )
 
 
-_SHORT_BLOCK_S = 0.01
-"""Up to which a fresh build has an untimed block first."""
-
-
 class _BaselineLostError(Exception):
     """Nothing remains to compare with."""
 
@@ -197,27 +165,22 @@ class _TooMuchTogetherError(Exception):
 
 class Measurement:
     """The epochs of all candidates, the control among them, in one process, until its share of the
-    time is spent.
-
-    `epochs`: how many the run has had before. `planned`: the plan of an earlier process; without it
-    one is made after the first builds, for processes that take `start_s` to start.
+    time is spent. It continues from the result of the process `before`. Where that has no plan, one
+    is made after the first builds, for processes that take `start_s` to start.
     """
 
     def __init__(
         self,
         context: WorkerContext,
         candidates: list[Candidate],
-        *,
-        epochs: int,
-        planned: Plan | None,
-        exclusive: bool,
+        before: ProcessResult,
         start_s: float,
-        probes: RoofProbes | None = None,
+        probes: RoofProbes | None,
     ) -> None:
         self._context = context
         self.candidates = candidates
-        self.exclusive = exclusive
-        self.planned = planned
+        self.exclusive = before.exclusive
+        self.planned = before.plan
         self.baseline_lost = False
         self.measured_s = 0.0
         self._start_s = start_s
@@ -227,10 +190,10 @@ class Measurement:
         self._order = random.Random(context.seed + 2)
         items = {candidate.name: candidate.items for candidate in self.candidates}
         self.recorder = Recorder(
-            context.reporter.channel, context.buffer, items, keys_of(context.job), epochs
+            context.reporter.channel, context.buffer, items, keys_of(context.job), before.epochs
         )
         self._timed_checks = TimedChecks(context)
-        self._first = epochs
+        self._first = before.epochs
         self._builds_s = 0.0
         """Of the builds that every epoch makes anew."""
         self._torn_down_badly: set[str] = set()
@@ -312,8 +275,10 @@ class Measurement:
         release_memory(self._context.device)
 
     def _plan(self) -> Plan:
-        if self.exclusive:
-            self._build_each_once()
+        for candidate in list(self.candidates) if self.exclusive else ():
+            self._build(candidate)
+            self._close(candidate)
+            release_memory(self._context.device)
         job = self._context.job
         planned = plan(
             time_s=job.time_s,
@@ -353,7 +318,8 @@ class Measurement:
             # Later epochs count as much as the first: none is left with fewer rounds than it.
             over = first and perf_counter() >= ends
             if number == checked_after or (over and number < checked_after):
-                self._check_timed_steps()
+                for candidate, error in self._timed_checks.check(self.candidates):
+                    self._drop(candidate, Stage.MEASURE, error)
             if over:
                 break
         if self.recorder.epochs == self._first:
@@ -399,11 +365,6 @@ class Measurement:
         for candidate, error in failed:
             self._drop(candidate, Stage.MEASURE, error)
 
-    def _check_timed_steps(self) -> None:
-        """Check the outputs of the steps that are timed. A candidate that fails is taken out."""
-        for candidate, error in self._timed_checks.check(self.candidates):
-            self._drop(candidate, Stage.MEASURE, error)
-
     def _observe(self, candidate: Candidate) -> None:
         try:
             observe(self._context, candidate)
@@ -439,12 +400,6 @@ class Measurement:
                 if candidate.build is None:
                     self._build(candidate)
 
-    def _build_each_once(self) -> None:
-        for candidate in list(self.candidates):
-            self._build(candidate)
-            self._close(candidate)
-            release_memory(self._context.device)
-
     def _build(self, candidate: Candidate) -> bool:
         """Build at a fresh address, and step until what the first steps set up is in place."""
         builder = self._context.builder
@@ -459,12 +414,16 @@ class Measurement:
             position.move(stage, candidate.variant.name)
             first_step_s = builder.first_step(build)
             seconds = build.build_s + max(0.0, first_step_s - candidate.step_s)
-            if candidate.block_s < _SHORT_BLOCK_S:
+            if candidate.block_s < 0.01:
                 self._context.clock.block(build, candidate.steps)
         except BaseException as error:
             # later ones have the same builds, and would mix two ways of pairing
             first = not self.recorder.epochs
-            may_run_alone = self._context.job.increasing_memory or self._context.is_final
+            job = self._context.job
+            # the points of a sweep, in its final, may not fit into memory together either
+            may_run_alone = job.increasing_memory or any(
+                info.is_point for info in job.subject.variants
+            )
             if may_run_alone and first and not self.exclusive and is_out_of_memory(error):
                 forget(error)
                 raise _TooMuchTogetherError from None

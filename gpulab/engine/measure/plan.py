@@ -24,26 +24,12 @@ FEWEST_CURVE_PROCESSES = 3
 """Of each variant, where the time is spent before."""
 ROUNDS = 5
 _MOST_ROUNDS = 50
-_MOST_EPOCHS = 4
 _LEAST_SHARE = 0.4
 """Of a process's part of the time that is measured, however long it takes to start."""
-_MOST_SHARE_S = 2.0
-_MOST_STARTS = 4
-"""A process's part of the time is at most this many seconds, or times its start: what is longer is
-spent better on more processes.
-"""
-_BRIEF_STRETCH_S = 0.1
-"""Of a run that ends when it is decided: it needs processes, and not long ones."""
-_KEPT_BUILD_S = 0.3
-_KEPT_SHARE = 0.5
-_LONGEST_BLOCK_S = 5e-3
 _LEAD_IN_S = 3e-3
 """Untimed steps before a block, in seconds: until a step of a few MiB takes as long as alone, at
 steps of 1 ms as at those of 0.1 ms.
 """
-_MOST_LEAD_IN = 2
-"""Times the steps of a block."""
-_LONG_STEP_S = 0.1
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -73,16 +59,18 @@ def plan(
     `round_s` is a round's time, `builds_s` that of the builds that every epoch makes anew, and
     `start_s` what a process takes before its first round, with the builds that it keeps.
     """
-    share_s = min(time_s / PROCESSES, max(_MOST_SHARE_S, _MOST_STARTS * start_s))
+    # a longer part is spent better on more processes
+    share_s = min(time_s / PROCESSES, max(2.0, 4 * start_s))
     stretch_s = max(_LEAST_SHARE * share_s, share_s - start_s)
     if brief:
-        stretch_s = min(stretch_s, max(_BRIEF_STRETCH_S, 2 * builds_s))
+        # a run that ends when it is decided needs processes, and not long ones
+        stretch_s = min(stretch_s, max(0.1, 2 * builds_s))
     fit = 1
     if stretch_s > builds_s:
         fit = max(1, int((stretch_s - builds_s) / round_s))
     # Rounds take at least half as long as the builds they run on.
     rounds = min(fit, max(ROUNDS, min(_MOST_ROUNDS, ceil(builds_s / (2 * round_s)))))
-    epochs = max(1, min(_MOST_EPOCHS, int(stretch_s / (builds_s + rounds * round_s))))
+    epochs = max(1, min(4, int(stretch_s / (builds_s + rounds * round_s))))
     rounds = max(rounds, min(_MOST_ROUNDS, int((stretch_s / epochs - builds_s) / round_s)))
     # a variant has its rounds by itself, and no pairs: more of them tell nothing more
     if exclusive:
@@ -99,7 +87,7 @@ def longest_block_s(time_s: float, candidates: int) -> float:
     rounds.
     """
     round_s = _LEAST_SHARE * time_s / PROCESSES / ROUNDS
-    return min(_LONGEST_BLOCK_S, max(0.0, round_s / candidates - _LEAD_IN_S))
+    return min(5e-3, max(0.0, round_s / candidates - _LEAD_IN_S))
 
 
 def lead_in_steps(steps: int, step_s: float) -> int:
@@ -108,13 +96,13 @@ def lead_in_steps(steps: int, step_s: float) -> int:
     A long step needs none. By a device's clock a step may take next to nothing, and its time on the
     host: so there are at most twice as many as in the block.
     """
-    if step_s >= _LONG_STEP_S:
+    if step_s >= 0.1:
         return 0
-    return max(1, min(_MOST_LEAD_IN * steps, ceil(_LEAD_IN_S / max(step_s, 1e-9))))
+    return max(1, min(2 * steps, ceil(_LEAD_IN_S / max(step_s, 1e-9))))
 
 
 def is_kept(build_s: float, first_step_s: float, time_s: float) -> bool:
     """Return whether a build is too expensive for every epoch: a process then keeps it, and the
     others are still rebuilt.
     """
-    return build_s + first_step_s > min(_KEPT_BUILD_S, _KEPT_SHARE * time_s / PROCESSES)
+    return build_s + first_step_s > min(0.3, 0.5 * time_s / PROCESSES)

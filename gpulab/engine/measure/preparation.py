@@ -49,14 +49,6 @@ _LONG_STEP_S = 0.25
 """A longer step is not taken once more in every process just to be checked: its timed blocks are
 checked, and it is at the end.
 """
-_CHEAP_S = 0.03
-"""What building and a step may take to be done again for other values, of the baseline and of one
-variant in each process.
-"""
-_QUICK_S = 0.005
-"""The same of all other variants."""
-_ORDER = 4
-"""Added to a seed, so that the order says nothing of the data."""
 
 
 class Preparation:
@@ -65,7 +57,7 @@ class Preparation:
     def __init__(
         self,
         context: WorkerContext,
-        before: ProcessResult | None,
+        before: ProcessResult,
         prepared: Callable[[], None] | None,
     ) -> None:
         self._context = context
@@ -73,13 +65,14 @@ class Preparation:
         self._before = before
         self._prepared = prepared
         """Called after each variant in the first process."""
-        self.declared = set(before.declared) if before else set()
+        self.declared = before.declared
         """Dtypes of the work that variants declare."""
         self.works: list[Work] = []
         """What variants declare."""
         self._kept: set[Build] = set()
         """Builds that are too expensive for every epoch."""
-        self._order = random.Random(context.seed + _ORDER)
+        # so that the order says nothing of the data
+        self._order = random.Random(context.seed + 4)
         self._in_turn = ""
         """The variant that a later process checks most closely, apart from the baseline."""
         self._stage = Stage.BUILD
@@ -87,11 +80,16 @@ class Preparation:
         self.alone: IsolatedTimes | None = _ALONE.IsolatedTimes(context) if _ALONE else None
         """Before all variants are built; none where they run one at a time anyway."""
 
+    @property
+    def _one_at_a_time(self) -> bool:
+        """Return whether builds may not stay, or were found not to fit into memory together."""
+        return self._context.one_at_a_time or self._before.exclusive
+
     def candidates(self, variants: list[Variant]) -> list[Candidate]:
         """Return the candidates that can be measured; none where the baseline fails."""
-        if self._before is None:
-            return self._first(variants)
-        return self._again(variants, self._before)
+        if self._context.number:
+            return self._again(variants, self._before)
+        return self._first(variants)
 
     def _first(self, variants: list[Variant]) -> list[Candidate]:
         """Check, calibrate and warm up each variant on a build of its own; none where the baseline
@@ -117,7 +115,9 @@ class Preparation:
         if not candidates:
             return []
         baseline, *others = candidates
-        return [baseline, _control(baseline), *others]
+        # a second build of the baseline, measured as if it were a variant
+        facts = replace(facts_of(baseline), name=CONTROL)
+        return [baseline, known_candidate(facts, baseline.variant), *others]
 
     def _prepare(self, variant: Variant, baseline_items: float | None) -> Candidate | None:
         """None where it fails."""
@@ -224,7 +224,7 @@ class Preparation:
             self._time_after(candidate, baseline, watched)
         for candidate in order:
             release(context, code=not any(other.kept for other in fit))
-            built_later = candidate.name == CONTROL and (context.one_at_a_time or self._exclusive)
+            built_later = candidate.name == CONTROL and self._one_at_a_time
             fit[candidate] = built_later or self._prepare_again(candidate)
             if candidate.variant is not baseline.variant:
                 self._time_after(candidate, baseline, watched)
@@ -241,7 +241,7 @@ class Preparation:
         """
         context = self._context
         is_first = bool(before.time_alone) and before.time_alone[0] == baseline.variant.name
-        if not is_first or context.one_at_a_time or self._exclusive or context.job.ranks > 1:
+        if not is_first or self._one_at_a_time or context.job.ranks > 1:
             return None
         if context.device.type != "cpu":
             free, total = torch.cuda.mem_get_info(context.device)
@@ -283,7 +283,7 @@ class Preparation:
             fit = True
         except BaseException as error:
             self._reporter.failed(variant.name, self._stage, error)
-        stays = candidate.kept or not (context.one_at_a_time or self._exclusive)
+        stays = candidate.kept or not self._one_at_a_time
         if fit and stays:
             candidate.build = build  # of its first epoch
         elif build is not None:
@@ -302,7 +302,8 @@ class Preparation:
             context.builder.first_step(build)
             return
         in_turn = is_baseline or variant.name == self._in_turn
-        most_s = _CHEAP_S if in_turn else _QUICK_S
+        # what building and a step may take to be done again for other values
+        most_s = 0.03 if in_turn else 0.005
         cheap = not candidate.kept and build.build_s + candidate.step_s < most_s
         checker.again(variant, build, in_turn=in_turn, cheap=cheap)
 
@@ -337,8 +338,9 @@ class Preparation:
                 dtype=work.dtype,
             )
         )
-        if variant.against is not None:
-            self._require_equal_items(build, baseline_items)
+        is_compared = variant.against is not None and context.job.per == Per.STEP
+        if is_compared and baseline_items not in (None, work.items):
+            raise RefusedError(items_differ(items=work.items, baseline=baseline_items))
         if name not in context.checked:
             return first_step_s
         try:
@@ -356,12 +358,6 @@ class Preparation:
     def _declare(self, build: Build) -> None:
         work = build.work
         self.works.append(Work(lambda: None, bytes=work.bytes, flops=work.flops, dtype=work.dtype))
-
-    def _require_equal_items(self, build: Build, baseline_items: float | None) -> None:
-        items = build.work.items
-        per_step = self._context.job.per == Per.STEP
-        if baseline_items is not None and per_step and items != baseline_items:
-            raise RefusedError(items_differ(items=items, baseline=baseline_items))
 
     def _check_device_clock(self, candidate: Candidate, build: Build) -> None:
         """Refuse work that it misses, once for each variant: it must not look fast."""
@@ -418,11 +414,6 @@ class Preparation:
             self._reporter.channel.emit(KernelsCompiled(variant=name, kernels=[*known, *found]))
         return [*known, *found]
 
-    @property
-    def _exclusive(self) -> bool:
-        """Return whether variants were found not to fit into memory together."""
-        return self._before is not None and self._before.exclusive
-
 
 def release(context: WorkerContext, *, code: bool = True) -> None:
     """Free what builds leave behind: cached memory, and compiled `code`, unless a build that stays
@@ -431,8 +422,3 @@ def release(context: WorkerContext, *, code: bool = True) -> None:
     if code:
         compiled.reset()
     release_memory(context.device)
-
-
-def _control(baseline: Candidate) -> Candidate:
-    """A second build of the baseline, measured as if it were a variant."""
-    return known_candidate(replace(facts_of(baseline), name=CONTROL), baseline.variant)

@@ -5,6 +5,8 @@ The first process checks, calibrates and plans; the others continue from its res
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from gpulab.core.payloads import Choice
@@ -49,16 +51,16 @@ class ProcessResult(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of the rounds, with their builds."""
     start_s: float = 0.0
     """Seconds before them; of the first process, what the next ones are expected to take."""
-    checked: list[str] = []
-    stateful: list[str] = []
-    drawing: list[str] = []
+    checked: set[str] = set()
+    stateful: set[str] = set()
+    drawing: set[str] = set()
     """Variants that draw random numbers in a step."""
     widened: dict[str, float] = {}
     """By variant the error that its output may have where float64 was asked."""
     dtype: str | None = None
     """The baseline's declared dtype."""
-    with_phases: list[str] = []
-    declared: list[str] = []
+    with_phases: set[str] = set()
+    declared: set[str] = set()
     """Dtypes of declared work."""
     choices: list[Choice] = []
     """What variants have chosen with `gpulab.tune`."""
@@ -67,8 +69,12 @@ class ProcessResult(msgspec.Struct, frozen=True, kw_only=True):
 class RunResults(msgspec.Struct, frozen=True, kw_only=True):
     """The results of a run so far, from one fork server to the next."""
 
-    processes: list[tuple[ProcessResult, float]] = []
-    """The result of each measuring process, and the seconds of its turn."""
+    done: int = 0
+    """Measuring processes that have ended."""
+    before: ProcessResult | None = None
+    """The result of the last one."""
+    rule: Any = None
+    """The stop rule, which has seen the results of all of them."""
     left_running: int = 0
     """Processes that a measuring one left running; of the one that left most."""
     profiled: bool = False

@@ -10,22 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
-from typing import Protocol
 
 from gpulab.core.events import ProcessStarted, Reported, Stopped
 from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.payloads import RANK_LINKS
-from gpulab.core.statuses import CeilingChoice, Shows, Stage, StopReason
+from gpulab.core.statuses import CeilingChoice, Shows, Stage
 from gpulab.engine.build.build import Build
 from gpulab.engine.build.compiled import vector_instructions
 from gpulab.engine.build.load import LongImports
 from gpulab.engine.measure.candidate import Candidate, facts_of
-from gpulab.engine.measure.context import LoadedJob, WorkerContext, load_job, open_context
+from gpulab.engine.measure.context import (
+    LoadedJob,
+    Process,
+    WorkerContext,
+    load_job,
+    nothing_before,
+    open_context,
+)
 from gpulab.engine.measure.measurement import Measurement
 from gpulab.engine.measure.preparation import Preparation, release
 from gpulab.engine.measure.process_result import ProcessResult
-from gpulab.engine.processes.channel import SampleBuffer
-from gpulab.engine.processes.child import Preload
+from gpulab.engine.processes.child import Preload, Turn
 from gpulab.engine.processes.failure import first_line
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.processes.startup import startup_s
@@ -44,34 +49,6 @@ _PROBED = 4
 """Processes that probe a CPU's roofs: the first five, whose outermost values hold the median with
 94 %, and every fourth. Arrays beyond its caches take as long as the rounds.
 """
-_START_S = 0.3
-"""What a process is expected to take to start, until one has."""
-
-
-class Turn(Protocol):
-    """The messages between a measuring process and its fork server."""
-
-    def begin(self) -> ProcessResult | None:
-        """Wait for this process's turn; returns what the one before left."""
-
-    def preload(self, preload: Preload) -> None:
-        """Send slow imports; returns once the others have made them, where the rounds come next."""
-
-    def end(self, result: ProcessResult) -> StopReason | None:
-        """Send the result; why the run stops with this process, None where it goes on."""
-
-
-@dataclass(frozen=True)
-class Process:
-    """A measuring process. `number` counts from 0; `fork_server` is the number of the first process
-    of its fork server.
-    """
-
-    number: int
-    seed: int
-    fork_server: int
-    buffer: SampleBuffer
-    turn: Turn
 
 
 def measure(job: Measure | TimeFunctions, reporter: Reporter, process: Process) -> None:
@@ -106,6 +83,7 @@ def _measure(
         reporter.failed(None, reporter.position.stage, loaded)
         process.turn.end(ProcessResult())
         return
+    before = before or nothing_before(job, loaded.variants)
     if preloads is not None:
         preloads.device_opened()
     reporter.channel.emit(
@@ -113,13 +91,11 @@ def _measure(
             process=process.number,
             seed=process.seed,
             fork_server=process.fork_server,
-            epoch=before.epochs if before else 0,
+            epoch=before.epochs,
             startup_s=startup_s(),
         )
     )
-    context = open_context(
-        job, loaded, before, reporter, process.buffer, number=process.number, seed=process.seed
-    )
+    context = open_context(job, loaded, before, reporter, process)
     _ProcessRun(context, loaded, process.turn, before, preloads, started).run()
     if ranks is not None:
         reporter.channel.emit(*ranks.events())
@@ -159,31 +135,25 @@ class _Preloads:
             self._turn.preload(preload)
 
 
+@dataclass
 class _ProcessRun:
     """One process's part of the run, once the file is loaded."""
 
-    def __init__(
-        self,
-        context: WorkerContext,
-        loaded: LoadedJob,
-        turn: Turn,
-        before: ProcessResult | None,
-        preloads: _Preloads | None,
-        started: float,
-    ) -> None:
-        self._context = context
-        self._loaded = loaded
-        self._reporter = context.reporter
-        self._turn = turn
-        self._before = before
-        self._preloads = preloads
-        self._started = started
-        prepared = preloads.variant_prepared if preloads else None
-        self._preparation = Preparation(context, before, prepared)
+    _context: WorkerContext
+    _loaded: LoadedJob
+    _turn: Turn
+    _before: ProcessResult
+    _preloads: _Preloads | None
+    _started: float
+
+    def __post_init__(self) -> None:
+        self._reporter = self._context.reporter
+        prepared = self._preloads.variant_prepared if self._preloads else None
+        self._preparation = Preparation(self._context, self._before, prepared)
 
     def run(self) -> None:
         curve = self._context.job.shows == Shows.CURVE
-        if self._before is not None and curve:
+        if curve and self._context.number:
             self._take_first_steps(self._before)
             return
         candidates = self._preparation.candidates(self._loaded.variants)
@@ -232,9 +202,7 @@ class _ProcessRun:
             if all(other.name == CONTROL for other in candidates):
                 candidates = []
         result = ProcessResult(
-            candidates=candidates,
-            measured_s=monotonic() - self._started,
-            choices=before.choices,
+            candidates=candidates, measured_s=monotonic() - self._started, choices=before.choices
         )
         reason = self._turn.end(result)
         if reason is not None:
@@ -243,25 +211,17 @@ class _ProcessRun:
     def _measure(self, candidates: list[Candidate]) -> None:
         """The rounds of this process; and where it was the last, what follows them."""
         context = self._context
-        before = self._before
-        if before is None:
+        start_s = monotonic() - self._started
+        if not context.number:
             self._reporter.stage(Stage.MEASURE)
-        prepared_s = monotonic() - self._started
-        measurement = Measurement(
-            context,
-            candidates,
-            epochs=before.epochs if before else 0,
-            planned=before.plan if before else None,
-            exclusive=before.exclusive if before else context.job.exclusive,
-            start_s=prepared_s if before else _START_S,
-            probes=self._roof_probes(),
-        )
+            start_s = 0.3  # what the next ones are expected to take, until one has
+        measurement = Measurement(context, candidates, self._before, start_s, self._roof_probes())
         measurement.run()
         slower = None
         alone = self._preparation.alone
         if alone is not None and not measurement.baseline_lost:
             slower = alone.time_later(measurement.candidates[0])
-        reason = self._turn.end(self._result(measurement, prepared_s, slower))
+        reason = self._turn.end(self._result(measurement, start_s, slower))
         if reason is None:
             measurement.close()
             return
@@ -290,7 +250,7 @@ class _ProcessRun:
         return RoofProbes(context.clock, context.device, probes, context.seed)
 
     def _result(
-        self, measurement: Measurement, prepared_s: float, slower: float | None
+        self, measurement: Measurement, start_s: float, slower: float | None
     ) -> ProcessResult:
         context = self._context
         alone = self._preparation.alone
@@ -305,14 +265,14 @@ class _ProcessRun:
             alone_s=alone.per_item_s if alone else {},
             slower=slower,
             measured_s=measurement.measured_s,
-            start_s=prepared_s if self._before else _START_S,
-            checked=sorted(context.checked),
-            stateful=sorted(context.checker.stateful),
-            drawing=sorted(context.checker.drawing),
+            start_s=start_s,
+            checked=context.checked,
+            stateful=context.checker.stateful,
+            drawing=context.checker.drawing,
             widened=context.checker.stepping.widened,
             dtype=context.checker.stepping.dtype,
-            with_phases=sorted(context.with_phases),
-            declared=sorted(self._preparation.declared),
+            with_phases=context.with_phases,
+            declared=self._preparation.declared,
             choices=context.choices,
         )
 
@@ -328,9 +288,14 @@ class _ProcessRun:
             return
         if _ALONE is None:
             return
+        channel = self._reporter.channel
+
+        def solo_run(candidate: Candidate, _: Build) -> None:
+            channel.emit(_ALONE.solo_run(context.wall_clock, channel, candidate, job.time_s))
+
         for candidate in measurement.extremes(every=job.profile is None or job.profile.every):
             if candidate.name != CONTROL:
-                self._act(Stage.SOLO_RUN, candidate, self._solo_run, exclusive=exclusive)
+                self._act(Stage.SOLO_RUN, candidate, solo_run, exclusive=exclusive)
 
     def _act(
         self,
@@ -357,7 +322,6 @@ class _ProcessRun:
             release(context)
 
     def _check_again(self, candidate: Candidate, build: Build) -> None:
-        """Compare the output once more."""
         context = self._context
         variant = candidate.variant
         if candidate.name not in context.checked:
@@ -367,15 +331,6 @@ class _ProcessRun:
             return context.builder.build(variant)
 
         self._reporter.channel.emit(context.checker.after(variant.name, build, rebuild))
-
-    def _solo_run(self, candidate: Candidate, build: Build) -> None:
-        """Run one variant by itself for long enough that counters at a few hertz can be attributed
-        to it.
-        """
-        channel = self._reporter.channel
-        context = self._context
-        assert _ALONE is not None
-        channel.emit(_ALONE.solo_run(context.wall_clock, channel, candidate, context.job.time_s))
 
     def _measure_ceilings(self) -> None:
         """After the rounds, which had probes of the roofs that the verdict needs."""

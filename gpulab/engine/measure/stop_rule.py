@@ -28,15 +28,8 @@ from gpulab.stats.comparison import (
     left_out,
     pairs_of,
 )
-from gpulab.stats.series import Epoch, EpochSeries, Quantity
+from gpulab.stats.series import EpochSeries, Quantity
 from gpulab.stats.statistics import FEWEST, Interval
-
-_MOST_FIRST = 14
-"""Turns as the first, after which a variant that is far alone in most of them is not sure to be."""
-_PATIENCE = 1.3
-"""Times the time that was asked for, where it takes that long to have as many processes as
-planned.
-"""
 
 
 class StopRule:
@@ -46,6 +39,7 @@ class StopRule:
 
     def __init__(self, job: Measure | TimeFunctions) -> None:
         self._job = job
+        self._baseline = job.subject.variants[0].name
         self._series = EpochSeries(keys_of(job))
         self._firsts: defaultdict[str, list[float | None]] = defaultdict(list)
         """By variant, of each process in which it was built first: log(t / t_baseline) alone, and
@@ -96,7 +90,7 @@ class StopRule:
         return bool(compared) and left.isdisjoint(compared)
 
     def _spent(self) -> StopReason | None:
-        patience = 1.0 if self._processes >= PROCESSES else _PATIENCE
+        patience = 1.0 if self._processes >= PROCESSES else 1.3
         return StopReason.TIME if self._elapsed_s >= patience * self._job.time_s else None
 
     def _reason_of_curves(self, variants: int) -> StopReason | None:
@@ -112,10 +106,9 @@ class StopRule:
         """Take a process into account, without a question."""
         first = self._processes == 0
         self._elapsed_s += result.start_s + result.measured_s if first else process_s
-        values = dict(result.values)
-        for epoch in range(max(map(len, values.values()), default=0)):
-            present = {key: epochs[epoch] for key, epochs in values.items() if epoch < len(epochs)}
-            self._series.add(_EpochValues(present, self._processes))
+        for key, epochs in result.values:
+            for values in epochs:
+                self._series[key].add(self._processes, values)
         self._processes += 1
         for name in result.alone_s:
             self._alone[name] += 1
@@ -123,13 +116,12 @@ class StopRule:
             self._firsts[result.first].append(self._value_of_first(result, result.first))
 
     def _value_of_first(self, result: ProcessResult, first: str) -> float | None:
-        baseline = self._job.subject.variants[0].name
         alone_s = result.alone_s
-        if first == baseline:
+        if first == self._baseline:
             return result.slower
-        if first not in alone_s or baseline not in alone_s:
+        if first not in alone_s or self._baseline not in alone_s:
             return None
-        return log(alone_s[first] / alone_s[baseline])
+        return log(alone_s[first] / alone_s[self._baseline])
 
     def _is_narrow(self, names: set[str]) -> bool:
         job = self._job
@@ -144,14 +136,13 @@ class StopRule:
         compared with it.
         """
         infos = self._job.subject.variants
-        baseline = infos[0].name
-        pairs = [(name, baseline) for name in compared_with_baseline(self._job)]
+        pairs = [(name, self._baseline) for name in compared_with_baseline(self._job)]
         speedups = {
             pair[0]: -theta for pair in pairs if (theta := self._series[pair].rough()) is not None
         }
         if not speedups or self._job.shows != Shows.SPEEDUP:
             return {info.name for info in infos}
-        return {baseline, max(speedups, key=lambda name: speedups[name])}
+        return {self._baseline, max(speedups, key=lambda name: speedups[name])}
 
     def to_time_alone(self, result: ProcessResult) -> list[str]:
         """The variants that the next process times alone, in their order: the first before any
@@ -164,7 +155,6 @@ class StopRule:
             return []
         if not result.candidates or self._job.increasing_memory:
             return []
-        baseline = self._job.subject.variants[0].name
         extremes = self.extremes()
         measured = [facts.variant for facts in result.candidates if facts.name != CONTROL]
         turns = {name: len(self._firsts[name]) for name in measured}
@@ -173,10 +163,10 @@ class StopRule:
             usual = [name for name in measured if name in extremes]
         first = min(
             self._suspicious(measured) or usual,
-            key=lambda name: (turns[name], name == baseline, name not in extremes),
+            key=lambda name: (turns[name], name == self._baseline, name not in extremes),
         )
         often = [name for name in extremes if name in measured and self._alone[name] < FEWEST_ALONE]
-        return list(dict.fromkeys([first, baseline, *often]))
+        return list(dict.fromkeys([first, self._baseline, *often]))
 
     def _suspicious(self, names: Iterable[str]) -> list[str]:
         """Variants whose figures alone seem to be others than in the rounds, and are too few to say
@@ -188,19 +178,19 @@ class StopRule:
         """Most are far from the rounds', and one that was disturbed is not enough to acquit."""
         count = len(self._firsts[name])
         near = count - self._count_far(name)
-        if near * 2 >= count or count >= _MOST_FIRST:
+        # after so many turns a variant that is far alone in most of them is not sure to be
+        if near * 2 >= count or count >= 14:
             return False
         return count < FEWEST_FIRST or near > left_out(count)
 
     def _count_far(self, name: str) -> int:
         """Count a variant's figures alone that are far from those in the rounds."""
         values = [value for value in self._firsts[name] if value is not None]
-        baseline = self._job.subject.variants[0].name
-        if name == baseline:
+        if name == self._baseline:
             return sum(value > log(SLOWED) for value in values)
-        if (name, baseline) not in set(self._series):
+        if (name, self._baseline) not in set(self._series):
             return 0
-        theta = self._series[name, baseline].rough()
+        theta = self._series[name, self._baseline].rough()
         if theta is None:
             return 0
         return sum(abs(value - theta) > log(INFLUENCED) for value in values)
@@ -224,14 +214,3 @@ class StopRule:
             if (least := required.of(pair[0])) is not None
         ]
         return bool(settled) and (False in settled or None not in settled)
-
-
-class _EpochValues(Epoch):
-    """An epoch of which the values of each quantity are known, and not its blocks."""
-
-    def __init__(self, values: dict[Quantity, list[float]], process: int) -> None:
-        super().__init__((), (), process)
-        self._values.update(values)
-
-    def _computed(self, key: Quantity) -> list[float]:
-        return []

@@ -15,17 +15,16 @@ import select
 import struct
 import sys
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any
 
 from gpulab.core.events import PIPE_LOST, Event, Samples
 from gpulab.core.statuses import Stage
-from gpulab.core.wire import numbered, signed
+from gpulab.core.wire import numbered, of_supervisor
 from gpulab.engine.step_clock import Block
 from gpulab.proc.pipes import to_high_number
 
 _COUNT = struct.Struct("<Q")
 _ROOM = 1 << 20
-_MOST_WAITING = 64 << 20
 
 
 class Channel:
@@ -33,18 +32,15 @@ class Channel:
     is gone.
     """
 
-    __slots__ = ("_fd", "_identity", "_pid", "_secret", "_sent", "_waiting", "most_waiting")
-
     def __init__(self, fd: int) -> None:
         self._fd = to_high_number(fd)
         os.set_blocking(self._fd, False)
         # the user's pipe quota is spent: the default size works, with more waiting
         with suppress(OSError):
             fcntl.fcntl(self._fd, fcntl.F_SETPIPE_SZ, _ROOM)
-        self._identity = _identity(self._fd)
         self._waiting = bytearray()
         self._sent = mmap.mmap(-1, _COUNT.size)
-        self._secret: bytes | None = None
+        self._of_worker = True
         self.most_waiting = 0
         """The most bytes that ever waited for the reader."""
         self.take_ownership()
@@ -57,12 +53,12 @@ class Channel:
 
     @property
     def sent(self) -> int:
-        """Events so far, in shared memory: so the supervisor knows of forged ones."""
+        """Events so far, of all processes that share this."""
         return int(_COUNT.unpack_from(self._sent)[0])
 
-    def sign(self, secret: bytes) -> None:
+    def become_supervisors(self) -> None:
         """Send as the supervisor from now on."""
-        self._secret = secret
+        self._of_worker = False
 
     def forked(self) -> None:
         with suppress(OSError):
@@ -73,27 +69,26 @@ class Channel:
         if os.getpid() != self._pid:
             os._exit(PIPE_LOST)  # a child forked by the scenario came back into the lab's own code
         for event in events:
-            self._waiting += (
-                numbered(self.sent, event) if self._secret is None else signed(self._secret, event)
-            )
+            line = numbered(self.sent, event) if self._of_worker else of_supervisor(event)
+            self._waiting += line
             _COUNT.pack_into(self._sent, 0, self.sent + 1)
         self.pump()
         self.most_waiting = max(self.most_waiting, len(self._waiting))
-        if len(self._waiting) > _MOST_WAITING:
+        if len(self._waiting) > 64 << 20:
             self.flush()
 
     def pump(self) -> None:
         """Write what the pipe takes now."""
         while self._waiting:
-            if _identity(self._fd) != self._identity:
-                _give_up("the scenario closed or replaced the lab's event pipe")
             try:
                 with memoryview(self._waiting) as view:
                     written = os.write(self._fd, view[:_ROOM])
                 del self._waiting[:written]
             except BlockingIOError:
                 return
-            except BrokenPipeError:
+            except OSError as error:
+                if not isinstance(error, BrokenPipeError):  # the session is gone
+                    print("gpulab: the scenario closed the lab's event pipe", file=sys.stderr)
                 os._exit(PIPE_LOST)
 
     def flush(self) -> None:
@@ -104,21 +99,6 @@ class Channel:
             self.pump()
 
 
-def _identity(fd: int) -> tuple[int, int] | None:
-    try:
-        status = os.fstat(fd)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _give_up(message: str) -> NoReturn:
-    try:
-        print(f"gpulab: {message}", file=sys.stderr, flush=True)
-    finally:
-        os._exit(PIPE_LOST)
-
-
 _STAGES = tuple(Stage)
 _NO_VARIANT = 255
 _FLAGS = 3
@@ -127,8 +107,6 @@ _PID = struct.Struct("<q")
 
 class WorkerPosition:
     """A worker's stage and variant, and whether the session knows the ceilings of the device."""
-
-    __slots__ = ("_cell", "names")
 
     def __init__(self, variants: tuple[str, ...] = ()) -> None:
         self.names = variants
@@ -172,7 +150,7 @@ class WorkerPosition:
 
 _HEAD = struct.Struct("<QQ")
 _ROW = struct.Struct("<IIIddIIdQd")
-_COLUMNS = 10
+_COLUMNS = ("epoch", "round", "variant", "times_s", "cpu_s", *Block._fields[2:])
 _MOST_ROWS = 1 << 12
 
 
@@ -180,8 +158,6 @@ class SampleBuffer:
     """Rows (epoch, round, variant, block) in the order they were measured; `names` are the variants
     by index.
     """
-
-    __slots__ = ("_memory", "names")
 
     def __init__(self, names: tuple[str, ...] = ()) -> None:
         self.names = names
@@ -199,19 +175,9 @@ class SampleBuffer:
         return len(self) == _MOST_ROWS
 
     def add(self, epoch: int, number: int, name: str, block: Block) -> None:
-        """One block of round `number`."""
         count, complete = _HEAD.unpack_from(self._memory)
-        values = (
-            self.names.index(name),
-            block.time_s,
-            block.cpu_s,
-            block.faults,
-            block.switches,
-            block.ended,
-            block.steps,
-            block.sm_mhz,
-        )
-        _ROW.pack_into(self._memory, _HEAD.size + count * _ROW.size, epoch, number, *values)
+        place = _HEAD.size + count * _ROW.size
+        _ROW.pack_into(self._memory, place, epoch, number, self.names.index(name), *block)
         _HEAD.pack_into(self._memory, 0, count + 1, complete)
 
     def complete(self, epochs: int) -> None:
@@ -221,25 +187,11 @@ class SampleBuffer:
     def take(self) -> Samples:
         """Everything as one event; the buffer is empty afterwards."""
         count, complete = _HEAD.unpack_from(self._memory)
-        rows = [
-            _ROW.unpack_from(self._memory, _HEAD.size + index * _ROW.size) for index in range(count)
-        ]
-        columns = [list(column) for column in zip(*rows, strict=True)] or [
-            [] for _ in range(_COLUMNS)
-        ]
-        epoch, number, variant, times_s, cpu_s, faults, switches, ended, steps, sm_mhz = columns
+        rows = list(_ROW.iter_unpack(self._memory[_HEAD.size : _HEAD.size + count * _ROW.size]))
+        columns: dict[str, Any] = {
+            name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)
+        }
+        if not any(columns["sm_mhz"]):
+            columns["sm_mhz"] = []
         _HEAD.pack_into(self._memory, 0, 0, complete)
-        return Samples(
-            names=self.names,
-            complete=complete,
-            epoch=epoch,
-            round=number,
-            variant=variant,
-            times_s=times_s,
-            cpu_s=cpu_s,
-            faults=faults,
-            switches=switches,
-            ended=ended,
-            steps=steps,
-            sm_mhz=sm_mhz if any(sm_mhz) else [],
-        )
+        return Samples(names=self.names, complete=complete, **columns)

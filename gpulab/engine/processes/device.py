@@ -80,24 +80,15 @@ def _proc_bytes(path: str, field: str) -> int:
     return int(match.group(1)) * KiB if match else 0
 
 
-_FLUSH_BYTES = 256 * MiB
-_KHZ_IN_MHZ = 1000
-_MOST_CACHE_PER_CORE = 16 * MiB
-
-
 class DeviceError(RuntimeError):
     """The device that was asked for is not there; the message says which are."""
 
 
+@timed(DEVICE)
 def open_device(name: str, threads: int) -> tuple[torch.device, Device]:
     """The device by its torch name, `cpu` or `cuda:N`. DeviceError where torch has no such
     device.
     """
-    with timed(DEVICE):
-        return _opened(name, threads)
-
-
-def _opened(name: str, threads: int) -> tuple[torch.device, Device]:
     torch.set_num_threads(threads)
     device = torch.device(name)
     if device.type == "cpu":
@@ -129,9 +120,9 @@ def _opened(name: str, threads: int) -> tuple[torch.device, Device]:
         l2_bytes=properties.L2_cache_size,
         capability=f"{properties.major}.{properties.minor}",
         sms=properties.multi_processor_count,
-        # Not in every torch: 0 where it does not say.
-        sm_mhz=getattr(properties, "clock_rate", 0) / _KHZ_IN_MHZ,
-        memory_mhz=getattr(properties, "memory_clock_rate", 0) / _KHZ_IN_MHZ,
+        # in kHz, and not in every torch: 0 where it does not say
+        sm_mhz=getattr(properties, "clock_rate", 0) / 1000,
+        memory_mhz=getattr(properties, "memory_clock_rate", 0) / 1000,
         bus_bits=getattr(properties, "memory_bus_width", 0),
     )
 
@@ -181,7 +172,7 @@ def may_stay() -> bool:
 
 def flusher(device: torch.device, l2_bytes: int) -> Callable[[], None]:
     """Return a function that empties the caches, by writing more than they hold."""
-    data = torch.empty(max(_FLUSH_BYTES, 2 * l2_bytes), dtype=torch.uint8, device=device)
+    data = torch.empty(max(256 * MiB, 2 * l2_bytes), dtype=torch.uint8, device=device)
 
     def flush() -> None:
         data.zero_()
@@ -201,4 +192,4 @@ def _last_level_cache() -> int:
     reported = max(
         (int(size.rstrip("KM")) * units[size.lstrip("0123456789")] for size in sizes), default=0
     )
-    return min(reported, _MOST_CACHE_PER_CORE * (os.cpu_count() or 1))
+    return min(reported, 16 * MiB * (os.cpu_count() or 1))

@@ -1,22 +1,19 @@
 """What an exception of the scenario becomes: a kind, a message, the line in the scenario's file.
 
-Their classes are the scenario's too: `str()` of one may raise, its attributes may be properties,
-its metaclass may lie. So types are asked by `type()`, attributes are set by the descriptors of
-BaseException, and text is cut before anything else is done with it.
+Their classes are the scenario's too: `str()` of one may raise, and it may be frozen. Text is cut
+before anything else is done with it.
 """
 
 from __future__ import annotations
 
 import difflib
-import linecache
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from traceback import FrameSummary, format_list
-from types import TracebackType
+from traceback import FrameSummary, format_list, walk_tb
 from typing import Any
 
 import torch
@@ -24,7 +21,7 @@ import torch
 from gpulab.core.events import VariantFailed
 from gpulab.core.failures import exception
 from gpulab.core.findings import Finding
-from gpulab.core.limits import MESSAGE_LENGTH, NAME_LENGTH, SOURCE_BYTES, TEXT_LENGTH
+from gpulab.core.limits import MESSAGE_LENGTH, NAME_LENGTH, TEXT_LENGTH
 from gpulab.core.statuses import CheckKind, FailureKind, Stage
 from gpulab.core.text import cut, one_line, plain
 from gpulab.scenario import Work
@@ -77,14 +74,12 @@ def checking(kind: CheckKind) -> Iterator[None]:
 
 _MOST = MESSAGE_LENGTH // 2
 """Characters of a message: what is written around it must find room in the same event."""
-_exact: Callable[[str], str] = str.__str__
-"""Of a subclass, a plain string."""
 
 
 def text_of(value: object, render: Callable[[Any], str] = str, most: int = _MOST) -> str:
     """Return the text that `str`, or another function, makes of a value, cut to a length."""
     try:
-        return plain(cut(_exact(render(value)), most))
+        return plain(cut(str.__str__(render(value)), most))
     except BaseException as error:
         return f"({render.__name__}() of this {type_name(value)} raises {type_name(error)})"
 
@@ -100,22 +95,7 @@ def first_line(error: BaseException) -> str:
 
 
 def type_name(value: object) -> str:
-    """The name of a value's type, whatever its metaclass says."""
-    return plain(cut(type.__dict__["__name__"].__get__(type(value)), NAME_LENGTH))
-
-
-def is_a(error: BaseException, *types: type[BaseException]) -> bool:
-    """`isinstance`, by the type that the error has and not by the one that it shows."""
-    return issubclass(type(error), types)
-
-
-def attribute(error: BaseException, name: str, kind: type) -> Any:
-    """An attribute of an error; None where it has no such one of exactly that type."""
-    try:
-        value = getattr(error, name)
-    except BaseException:
-        return None
-    return value if type(value) is kind else None
+    return plain(cut(type(value).__name__, NAME_LENGTH))
 
 
 def forget(error: BaseException) -> None:
@@ -138,12 +118,11 @@ def failure(error: BaseException, path: str, variant: str | None, stage: Stage) 
     frames, line = _frames(error, path)
     message = _message(error)
     text = cut("".join(format_list(frames)), MESSAGE_LENGTH // 2)
-    if is_a(error, SyntaxError):
-        line = _line_of_syntax(error, path) or line
-        text += cut(attribute(error, "text", str) or "", TEXT_LENGTH)
-    notes = [
-        text_of(note, most=TEXT_LENGTH) for note in (attribute(error, "__notes__", list) or [])[:3]
-    ]
+    if isinstance(error, SyntaxError):
+        if error.filename == path and isinstance(error.lineno, int):
+            line = error.lineno
+        text += cut(error.text or "", TEXT_LENGTH)
+    notes = [text_of(note, most=TEXT_LENGTH) for note in getattr(error, "__notes__", [])[:3]]
     event = VariantFailed(
         variant=variant,
         kind=_kind(error),
@@ -158,63 +137,32 @@ def failure(error: BaseException, path: str, variant: str | None, stage: Stage) 
 
 def is_out_of_memory(error: BaseException) -> bool:
     # A CPU allocation that fails under a limit is a plain RuntimeError.
-    if is_a(error, MemoryError, torch.OutOfMemoryError):
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
-    return is_a(error, RuntimeError) and any(
-        phrase in text_of(error).lower() for phrase in _OUT_OF_MEMORY
-    )
+    said = text_of(error).lower()
+    return isinstance(error, RuntimeError) and any(phrase in said for phrase in _OUT_OF_MEMORY)
 
 
 def _frames(error: BaseException, path: str) -> tuple[list[FrameSummary], int | None]:
     """(the innermost frames from the scenario's first on, the scenario's innermost line)."""
-    trace: TracebackType | None = BaseException.__dict__["__traceback__"].__get__(error)
     frames: deque[FrameSummary] = deque(maxlen=50)
     line: int | None = None
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        number = trace.tb_lineno
-        name = str.__str__(code.co_filename)
-        if name == path:
+    for frame, number in walk_tb(error.__traceback__):
+        code = frame.f_code
+        if code.co_filename == path:
             line = number or line
         if line is not None:
-            frames.append(_frame(name, number, str.__str__(code.co_name)))
-        trace = trace.tb_next
+            file = cut(code.co_filename, TEXT_LENGTH)
+            frames.append(FrameSummary(file, number, cut(code.co_name, NAME_LENGTH)))
     return list(frames), line
 
 
-def _frame(file: str, number: int | None, function: str) -> FrameSummary:
-    line = _source_line(file, number)
-    return FrameSummary(
-        cut(file, TEXT_LENGTH), number, cut(function, NAME_LENGTH), lookup_line=False, line=line
-    )
-
-
-def _source_line(file: str, number: int | None) -> str:
-    """A line of a file that is one: code may claim to stand in a pipe, or in a device that never
-    ends.
-    """
-    with suppress(OSError, ValueError):
-        path = Path(file)
-        if number and path.is_file() and 0 < path.stat().st_size <= SOURCE_BYTES:
-            return cut(linecache.getline(file, number), 2 * NAME_LENGTH)
-    return ""
-
-
-def _line_of_syntax(error: BaseException, path: str) -> int | None:
-    line = attribute(error, "lineno", int)
-    is_here = attribute(error, "filename", str) == path
-    return line if is_here and line is not None and 0 < line < (2**31) else None
-
-
 def _message(error: BaseException) -> str:
-    if is_a(error, SystemExit):
-        return f"sys.exit({text_of(SystemExit.__dict__['code'].__get__(error), repr)})"
-    if is_a(error, SyntaxError):
-        file = Path(attribute(error, "filename", str) or "?").name
-        return (
-            f"{type_name(error)}: {text_of(attribute(error, 'msg', str) or '')} "
-            f"({plain(cut(file, NAME_LENGTH))})"
-        )
+    if isinstance(error, SystemExit):
+        return f"sys.exit({text_of(error.code, repr)})"
+    if isinstance(error, SyntaxError):
+        file = plain(cut(Path(error.filename or "?").name, NAME_LENGTH))
+        return f"{type_name(error)}: {text_of(error.msg or '')} ({file})"
     text = text_of(error)
     if is_out_of_memory(error):
         text = ". ".join(text.split(". ")[:2])  # the rest is advice about the allocator
@@ -248,6 +196,6 @@ def _hint(message: str) -> str:
 
 
 def _kind(error: BaseException) -> FailureKind:
-    if is_a(error, SystemExit):
+    if isinstance(error, SystemExit):
         return FailureKind.EXIT
     return FailureKind.OUT_OF_MEMORY if is_out_of_memory(error) else FailureKind.ERROR

@@ -17,7 +17,8 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import NoReturn
 
@@ -28,13 +29,14 @@ from gpulab.core.failures import ended_by, worker_exited
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
 from gpulab.core.payloads import Choice
-from gpulab.core.statuses import Stage, StopReason
+from gpulab.core.statuses import Stage
 from gpulab.engine.build import compiled
 from gpulab.engine.measure import runner
+from gpulab.engine.measure.context import Process
 from gpulab.engine.measure.process_result import ProcessResult, RunResults
 from gpulab.engine.measure.stop_rule import StopRule
 from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
-from gpulab.engine.processes.child import Child, ParentPipe, Preload
+from gpulab.engine.processes.child import Child, ParentPipe, Preload, Turn
 from gpulab.engine.processes.device import environment, may_stay, open_device, waiter
 from gpulab.engine.processes.failure import first_line
 from gpulab.engine.processes.layout import in_own_layout, seed_of
@@ -45,10 +47,7 @@ from gpulab.features.goodput.findings import profiling_ended, profiling_failed
 from gpulab.features.goodput.worker import Profiler
 from gpulab.features.roofline.calibration import Calibration
 from gpulab.proc.fork import become_subreaper
-from gpulab.proc.tree import ForkGuard, exit_like, kill_orphans, serve_and_exit
-
-_ASK_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
-"""With it torch asks whether there is a GPU without opening it."""
+from gpulab.proc.tree import ForkGuard, exit_like, kill_orphans
 
 
 def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> None:
@@ -70,68 +69,53 @@ def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> Non
             ranks.join(device, reporter)
             calibration.links(ranks, brief=False)
 
-    _Guard(channel, position).run(measure, reporter)
+    _guarded(reporter, measure)
     if ranks is not None:
         ranks.close()
 
 
-class _Guard:
-    """Runs code of a scenario: whatever it does ends as an event."""
-
-    def __init__(self, channel: Channel, position: WorkerPosition) -> None:
-        self._channel = channel
-        self._position = position
-
-    def run(self, run: Callable[[], None], reporter: Reporter) -> None:
-        self._channel.take_ownership()
-        try:
-            run()
-        except BaseException as error:  # from where no code of a scenario was expected to raise
-            if self._position.stage == Stage.PROFILE:
-                reporter.found(profiling_failed(message=first_line(error)))
-            else:
-                reporter.failed(None, self._position.stage, error)
-        compiled.end()
-        self._channel.flush()
+def _guarded(reporter: Reporter, run: Callable[[], None]) -> None:
+    """Run code of a scenario: whatever it does ends as an event."""
+    reporter.channel.take_ownership()
+    try:
+        run()
+    except BaseException as error:  # from where no code of a scenario was expected to raise
+        stage = reporter.position.stage
+        if stage == Stage.PROFILE:
+            reporter.found(profiling_failed(message=first_line(error)))
+        else:
+            reporter.failed(None, stage, error)
+    compiled.end()
+    reporter.channel.flush()
 
 
+@dataclass
 class ForkServer:
-    """Runs the measuring processes of its turns, unless the run is to stop before. `numbers`: of
-    those of its first turn.
-    """
+    """Runs the measuring processes of its turns, unless the run is to stop before."""
 
-    def __init__(
-        self,
-        channel: Channel,
-        job: Measure | TimeFunctions,
-        buffer: SampleBuffer,
-        position: WorkerPosition,
-        forks: ForkGuard,
-        numbers: range,
-        pipe: ParentPipe[RunResults],
-    ) -> None:
-        self._channel = channel
-        self._job = job
-        self._buffer = buffer
-        self._position = position
-        self._forks = forks
-        self._pipe = pipe
-        self._reporter = Reporter(channel, job, position)
-        self._guard = _Guard(channel, position)
-        self._stop_rule = StopRule(job)
-        self._first = numbers.start
-        """The first of its processes in the whole run, which tells its own from those of others."""
-        self._numbers = numbers
-        """Of the processes of this turn."""
-        self._next = numbers.start
-        """The process to be forked next."""
-        self._waiting: list[Child[ProcessResult]] = []
-        """Processes that were forked early and had no turn yet."""
-        self._staying: list[Child[ProcessResult]] = []
-        """Processes that have done everything: each takes 0.1 s to let go of a GPU."""
-        self._left_running = 0
-        self._profiling: tuple[int, int] | None = None
-        """A process that prepares to profile, and the descriptor that lets it begin."""
+    _channel: Channel
+    _job: Measure | TimeFunctions
+    _buffer: SampleBuffer
+    _position: WorkerPosition
+    _forks: ForkGuard
+    _numbers: range
+    """Of the processes of this turn, at first of its first one."""
+    _pipe: ParentPipe
+    _waiting: list[Child] = field(default_factory=list)
+    """Processes that were forked early and had no turn yet."""
+    _staying: list[Child] = field(default_factory=list)
+    """Processes that have done everything: each takes 0.1 s to let go of a GPU."""
+    _left_running: int = 0
+    _profiling: Child | None = None
+    """A process that prepares to profile."""
+
+    def __post_init__(self) -> None:
+        self._reporter = Reporter(self._channel, self._job, self._position)
+        self._stop_rule = StopRule(self._job)
+        self._first = self._next = self._numbers.start
+        """The first of its processes in the whole run, which tells its own from those of others;
+        and the one to be forked next.
+        """
 
     def serve(self) -> None:
         """Wait for its turns, and send the results after each; returns when all events have left.
@@ -142,37 +126,34 @@ class ForkServer:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         # the collector of a child would write to the memory that it shares with this process
         gc.freeze()
-        self._pipe.ready()
         ended = False
         while not ended:
             results = self._pipe.begin(self._preload) or RunResults()
-            done = len(results.processes)
+            done = results.done
             self._numbers = range(done, done + len(self._numbers))
             self._next = max(self._next, done)
             after = self._turn(results)
             ended = after.ended
             if ended:
                 kill_orphans()
-            self._pipe.send_result(after)
+            self._pipe.send("result", after)
         self._channel.take_ownership()
         self._channel.flush()
 
     def _turn(self, results: RunResults) -> RunResults:
         """Run the processes of a turn; the results of the run after it."""
-        self._stop_rule = StopRule(self._job)
-        before: ProcessResult | None = None
-        for before, process_s in results.processes:
-            self._stop_rule.add(before, process_s)
-        if self._starts_early and results.processes and not self._waiting:  # of a later turn
+        self._stop_rule = results.rule or StopRule(self._job)
+        before = results.before
+        done = results.done
+        if self._starts_early and done and not self._waiting:  # of a later turn
             self._start_all()
             self._wait_until_open()
-        done = list(results.processes)
         last = False
         profiled = results.profiled or self._job.profile is None
-        while not last and len(done) < self._numbers.stop:
-            result, process_s, last = self._run_process(before)
+        while not last and done < self._numbers.stop:
+            result, last = self._run_process(before)
             before = replace(result, time_alone=self._stop_rule.to_time_alone(result))
-            done.append((before, process_s))
+            done += 1
             # where nothing is compared, the bill of a step is the answer: it comes first
             if not profiled and (last or isinstance(self._job, TimeFunctions)):
                 self._let_go_of_waiting()
@@ -181,24 +162,27 @@ class ForkServer:
                 if not last:
                     self._reporter.stage(Stage.MEASURE)
         self._kill_waiting()
-        left_running = max(results.left_running, self._left_running)
-        return RunResults(processes=done, left_running=left_running, profiled=profiled, ended=last)
+        return RunResults(
+            done=done,
+            before=before,
+            rule=self._stop_rule,
+            left_running=max(results.left_running, self._left_running),
+            profiled=profiled,
+            ended=last,
+        )
 
-    def _run_process(self, before: ProcessResult | None) -> tuple[ProcessResult, float, bool]:
-        """Give the next process its turn: its result, the seconds until then, whether it was the
-        last.
-        """
+    def _run_process(self, before: ProcessResult | None) -> tuple[ProcessResult, bool]:
+        """Give the next process its turn: its result, and whether it was the last."""
         started = monotonic()
         if not self._waiting:
             self._start()
         child = self._waiting.pop(0)
-        child.begin(before)
+        child.send(before)
         result = child.result(self._pass_on)
         if result is None:
             self._exit_like(child)
-        process_s = monotonic() - started
-        reason = self._stop_rule.reason(result, process_s)
-        child.answer(reason)
+        reason = self._stop_rule.reason(result, monotonic() - started)
+        child.send(reason)
         # What the last process does after its rounds leaves other cores free.
         if reason is not None and self._job.profile is not None and self._starts_early:
             names = self._names_to_profile(result)
@@ -208,7 +192,7 @@ class ForkServer:
         if child.status is None:
             self._staying.append(child)
         self._kill_orphans()
-        return result, process_s, reason is not None or not result.candidates
+        return result, reason is not None or not result.candidates
 
     @property
     def _starts_early(self) -> bool:
@@ -219,40 +203,36 @@ class ForkServer:
         return not (job.exclusive or job.increasing_memory or job.ranks > 1)
 
     def _start(self) -> None:
-        """Fork the next process, which waits for its turn."""
         sys.stdout.flush()
         self._channel.flush()
-        self._waiting.append(Child(self._forks, self._next, ProcessResult, self._serve_process))
+        self._waiting.append(Child(self._forks, partial(self._serve_process, self._next)))
         self._next += 1
 
     def _start_all(self) -> None:
         while self._next < self._numbers.stop:
             self._start()
 
-    def _serve_process(self, number: int, pipe: ParentPipe[ProcessResult]) -> NoReturn:
+    def _serve_process(self, number: int, pipe: ParentPipe) -> None:
         """In the forked process: measure."""
+        if number:
+            _be_silent()
         seed = seed_of(self._job.seed, number)
-        turn = _Turn(pipe, self._channel, self._position)
-        process = runner.Process(
+        turn = Turn(pipe, self._channel, self._position)
+        process = Process(
             number=number, seed=seed, fork_server=self._first, buffer=self._buffer, turn=turn
         )
 
         def measure() -> None:
             runner.measure(self._job, self._reporter, process)
 
-        def serve() -> None:
-            # so that the layout says nothing of the process's order
-            draw = random.Random(seed + 4)
-            self._guard.run(lambda: in_own_layout(draw, measure), self._reporter)
-            pipe.finish(stays=self._starts_early and may_stay())
-
-        _serve_and_exit(serve, silent=number > 0)
+        # so that the layout says nothing of the process's order
+        draw = random.Random(seed + 4)
+        _guarded(self._reporter, lambda: in_own_layout(draw, measure))
+        pipe.finish(stays=self._starts_early and may_stay())
 
     def _pass_on(self, preload: Preload) -> None:
         """Have all fork servers import what the first process did, this one too."""
-        self._pipe.send_preload(preload)
-        self._preload(preload)
-        self._pipe.wait_for_preload()
+        self._pipe.preload(preload, lambda: self._preload(preload))
 
     def _preload(self, preload: Preload) -> None:
         """Import what each process would have to. Those that wait for their turns were forked
@@ -276,7 +256,7 @@ class ForkServer:
             if not child.wait_until_ready():
                 self._exit_like(child)
 
-    def _exit_like(self, child: Child[ProcessResult]) -> NoReturn:
+    def _exit_like(self, child: Child) -> NoReturn:
         self._kill_waiting()
         exit_like(child.status)
 
@@ -293,7 +273,7 @@ class ForkServer:
     def _kill_orphans(self) -> None:
         spare = {child.pid for child in (*self._waiting, *self._staying)}
         if self._profiling is not None:
-            spare.add(self._profiling[0])
+            spare.add(self._profiling.pid)
         self._left_running = max(self._left_running, kill_orphans(spare))
 
     def _names_to_profile(self, last: ProcessResult) -> list[str]:
@@ -309,45 +289,38 @@ class ForkServer:
         while names:
             self._channel.take_ownership()
             self._channel.flush()
-            pid, begin = self._profiling or self._fork_profiling(names, choices)
+            child = self._profiling or self._fork_profiling(names, choices)
             self._profiling = None
-            os.write(begin, b"\n")
-            os.close(begin)
-            status = os.waitpid(pid, 0)[1]
+            child.send("begin")
+            child.wait()
             kill_orphans()
-            if status == 0:
+            if not child.status:
                 return
-            if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM:
-                exit_like(status)  # the run is being stopped
+            if os.waitstatus_to_exitcode(child.status) == -signal.SIGTERM:
+                exit_like(child.status)  # the run is being stopped
             variant = self._position.variant
             self._channel.take_ownership()
-            self._channel.emit(FindingMade(finding=_profiling_ended(variant, status)))
+            self._channel.emit(FindingMade(finding=_profiling_ended(variant, child.status)))
             if variant not in names:
                 return
             names = names[names.index(variant) + 1 :]
 
-    def _fork_profiling(self, names: Sequence[str], choices: Sequence[Choice]) -> tuple[int, int]:
-        """Fork a process that will profile. Returns its number, and the descriptor that lets it
-        begin.
-        """
-        begun, begin = os.pipe2(os.O_CLOEXEC)
-        pid = self._forks.fork()
-        if pid == 0:
-            os.close(begin)
-            _serve_and_exit(lambda: self._serve_profiling(names, choices, begun), silent=True)
-        os.close(begun)
-        return pid, begin
+    def _fork_profiling(self, names: Sequence[str], choices: Sequence[Choice]) -> Child:
+        """Fork a process that will profile, once it is told to begin."""
+        return Child(self._forks, partial(self._serve_profiling, names, choices))
 
-    def _serve_profiling(self, names: Sequence[str], choices: Sequence[Choice], begun: int) -> None:
-        """In the forked process: prepare, wait for a line, and profile."""
+    def _serve_profiling(
+        self, names: Sequence[str], choices: Sequence[Choice], pipe: ParentPipe
+    ) -> None:
+        """In the forked process: prepare, wait for its turn, and profile."""
+        _be_silent()
         profiler = Profiler(self._job, names, choices, self._reporter)
         failure: BaseException | None = None
         try:
             profiler.prepare()
         except BaseException as error:
             failure = error
-        os.read(begun, 1)
-        os.close(begun)
+        pipe.receive()
         self._position.take_ownership()
         self._channel.take_ownership()
         self._reporter.stage(Stage.PROFILE)
@@ -357,58 +330,29 @@ class ForkServer:
                 raise failure
             profiler.serve()
 
-        self._guard.run(profile, self._reporter)
-
-
-@dataclass
-class _Turn:
-    """The turn of one measuring process. Before it begins the process sends no event."""
-
-    _pipe: ParentPipe[ProcessResult]
-    _channel: Channel
-    _position: WorkerPosition
-
-    def begin(self) -> ProcessResult | None:
-        self._pipe.ready()
-        before = self._pipe.begin()
-        self._position.take_ownership()
-        self._channel.take_ownership()
-        return before
-
-    def preload(self, preload: Preload) -> None:
-        self._pipe.send_preload(preload)
-        self._pipe.wait_for_preload()
-
-    def end(self, result: ProcessResult) -> StopReason | None:
-        return self._pipe.ask(result)
+        _guarded(self._reporter, profile)
 
 
 def _import_all(names: Sequence[str]) -> None:
     """Import without a call to a GPU's driver: after one, a forked process cannot use the GPU."""
     # a warning of JAX, before it has a thread
     warnings.filterwarnings("ignore", message=r"os\.fork\(\) was called")
-    before = os.environ.get(_ASK_NVML)
-    os.environ[_ASK_NVML] = "1"
+    # with it torch asks whether there is a GPU without opening it
+    ask_nvml = "PYTORCH_NVML_BASED_CUDA_CHECK"
+    before = os.environ.get(ask_nvml, "0")  # as where it is not set
+    os.environ[ask_nvml] = "1"
     for name in names:
         with suppress(Exception):
             importlib.import_module(name)
-    if before is None:
-        del os.environ[_ASK_NVML]
-    else:
-        os.environ[_ASK_NVML] = before
+    os.environ[ask_nvml] = before
 
 
-def _serve_and_exit(serve: Callable[[], None], *, silent: bool) -> NoReturn:
-    """Serve in a forked process, and end it. `silent`: what the scenario prints is dropped, since
-    the first process has printed it.
-    """
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    if silent:
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        for fd in (1, 2):
-            os.dup2(nothing, fd)
-        os.close(nothing)
-    serve_and_exit(serve)
+def _be_silent() -> None:
+    """Drop what the scenario prints: the first process has printed it."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for fd in (1, 2):
+        os.dup2(nothing, fd)
+    os.close(nothing)
 
 
 def _profiling_ended(variant: str | None, status: int) -> Finding:

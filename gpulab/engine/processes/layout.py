@@ -13,16 +13,8 @@ import os
 import random
 from collections.abc import Callable
 
-_OBJECTS = 10_000
-_LARGEST = 12.0
-"""Bytes of the largest object, as a power of two: the interpreter has pools for each small size."""
 _STACK_ALIGNMENT = 16
-_STACK_ROOM = 4096
-"""Addresses that differ by a page fall into the same sets of a first-level cache."""
-_MOST_PAGES = 1 << 16
-_SEED_STEP = 1_000_003
 _SEEDS = 2**31
-_SEED_BYTES = 4
 _gaps: list[mmap.mmap] = []
 
 
@@ -31,13 +23,13 @@ def seed_of(pinned: int | None, process: int) -> int:
     from a pinned seed.
     """
     if pinned is None:
-        return int.from_bytes(os.urandom(_SEED_BYTES)) % _SEEDS
-    return (pinned + process * _SEED_STEP) % _SEEDS if process else pinned
+        return int.from_bytes(os.urandom(4)) % _SEEDS
+    return (pinned + process * 1_000_003) % _SEEDS if process else pinned
 
 
 def move_libraries(draw: random.Random) -> None:
     """Load libraries from now on at other addresses than other forks of this process."""
-    pages = draw.randrange(1, _MOST_PAGES)
+    pages = draw.randrange(1, 1 << 16)
     _gaps.append(mmap.mmap(-1, pages * mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 0))
     _allocate(draw)
 
@@ -45,7 +37,8 @@ def move_libraries(draw: random.Random) -> None:
 def in_own_layout(draw: random.Random, serve: Callable[[], None]) -> None:
     """Serve with a heap and a stack that begin at random addresses."""
     _allocate(draw)
-    _lower_on_stack(draw.randrange(_STACK_ALIGNMENT, _STACK_ROOM, _STACK_ALIGNMENT), serve)
+    # addresses that differ by a page fall into the same sets of a first-level cache
+    _lower_on_stack(draw.randrange(_STACK_ALIGNMENT, 4096, _STACK_ALIGNMENT), serve)
 
 
 def _allocate(draw: random.Random) -> None:
@@ -53,8 +46,9 @@ def _allocate(draw: random.Random) -> None:
     allocate = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(
         ("PyObject_Malloc", ctypes.pythonapi)
     )
-    for _ in range(draw.randrange(_OBJECTS)):
-        allocate(int(2 ** draw.uniform(0.0, _LARGEST)))
+    for _ in range(draw.randrange(10_000)):
+        # at most 4 KiB: the interpreter has pools for each small size
+        allocate(int(2 ** draw.uniform(0.0, 12.0)))
 
 
 def _lower_on_stack(room: int, serve: Callable[[], None]) -> None:

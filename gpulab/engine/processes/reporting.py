@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
 from gpulab.core.events import (
     DEVICE_LOST,
     Checked,
+    Event,
     Examined,
     FindingMade,
     OutOfMemory,
@@ -21,7 +22,7 @@ from gpulab.core.events import (
 )
 from gpulab.core.failures import device_in_error
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import AnyJob, Measure, subject_of
+from gpulab.core.jobs import AnyJob, Measure, path_of
 from gpulab.core.statuses import CheckTime, FailureKind, Stage
 from gpulab.engine.processes.channel import Channel, WorkerPosition
 from gpulab.engine.processes.failure import (
@@ -41,8 +42,7 @@ class Reporter:
         self.channel = channel
         self._job = job
         self.position = position
-        subject = subject_of(job)
-        self._path = subject.path if subject else ""
+        self._path = path_of(job)
         self.wait: Callable[[], None] | None = None
         """Waits for the device; None on a CPU, and before it is open."""
         self.too_large: str | None = None
@@ -60,46 +60,11 @@ class Reporter:
         """Report what an error means for a variant. Ends the process where the device stays in
         error.
         """
-        if variant is None:
-            self.channel.emit(failure(error, self._path, None, stage))
-        elif type(error) is RefusedError:
-            self.channel.emit(VariantRefused(variant=variant, reason=error.finding))
-        elif type(error) is WrongOutputError:
-            when = CheckTime.AFTER if stage == Stage.RE_CHECK else CheckTime.BEFORE
-            self.channel.emit(
-                Checked(
-                    variant=variant, when=when, ok=False, error=error.error, reason=error.finding
-                )
-            )
-        elif type(error) is SkippedError:
-            self.channel.emit(VariantSkipped(variant=variant, reason=error.finding))
-        elif type(error) is UncheckedError:
-            self.channel.emit(Unchecked(variant=variant, reason=error.finding))
+        if variant is not None and isinstance(error, VariantError):
+            self.channel.emit(*_events_of(variant, stage, error))
         else:
             self._failed(failure(error, self._path, variant, stage))
-        if variant is not None:
-            self._examined(variant, error)
         self.require_device(stage)
-
-    def _examined(self, variant: str, error: BaseException) -> None:
-        """Report which check it was, if it was one."""
-        # exact types: a class of the scenario's may derive from one of these
-        if type(error) not in (RefusedError, WrongOutputError, UncheckedError):
-            return
-        assert isinstance(error, VariantError)
-        if error.check is None:
-            return
-        if type(error) is UncheckedError:
-            examined = Examined(variant=variant, check=error.check, skipped=error.finding)
-        else:
-            examined = Examined(
-                variant=variant,
-                check=error.check,
-                ok=False,
-                wrong=type(error) is WrongOutputError,
-                reason=error.finding,
-            )
-        self.channel.emit(examined)
 
     def require_device(self, stage: Stage) -> None:
         """A CUDA error sticks to its process: nothing measured after it can be believed."""
@@ -127,3 +92,23 @@ class Reporter:
             self.channel.emit(OutOfMemory(variant=variant, stage=event.stage, cause=event.cause))
         else:
             self.channel.emit(event)
+
+
+def _events_of(variant: str, stage: Stage, error: VariantError) -> Iterator[Event]:
+    """Yield what an error says of a variant; and which check it was, if it was one."""
+    reason = error.finding
+    if isinstance(error, RefusedError):
+        yield VariantRefused(variant=variant, reason=reason)
+    elif isinstance(error, SkippedError):
+        yield VariantSkipped(variant=variant, reason=reason)
+    elif isinstance(error, UncheckedError):
+        yield Unchecked(variant=variant, reason=reason)
+        if error.check is not None:
+            yield Examined(variant=variant, check=error.check, skipped=reason)
+        return
+    elif isinstance(error, WrongOutputError):
+        when = CheckTime.AFTER if stage == Stage.RE_CHECK else CheckTime.BEFORE
+        yield Checked(variant=variant, when=when, ok=False, error=error.error, reason=reason)
+    if error.check is not None:
+        wrong = isinstance(error, WrongOutputError)
+        yield Examined(variant=variant, check=error.check, ok=False, wrong=wrong, reason=reason)

@@ -34,14 +34,9 @@ from gpulab.engine.processes.child import Child, ParentPipe, Preload
 from gpulab.engine.processes.layout import move_libraries, seed_of
 from gpulab.engine.processes.supervisor import Receive, name_variants
 from gpulab.proc.fork import become_subreaper
-from gpulab.proc.tree import ForkGuard, exit_like, serve_and_exit
+from gpulab.proc.tree import ForkGuard, exit_like
 from gpulab.stats.statistics import FEWEST
 
-_SERVERS = 4
-_SERVERS_ON_FEW_CORES = 3
-"""Fork servers of a run: while the first one's process checks, one core has time to import torch
-for the third, and not for a fourth.
-"""
 _IMPORTED_BY_TORCH = (
     "numpy",
     "asyncio",
@@ -52,7 +47,7 @@ _IMPORTED_BY_TORCH = (
     "urllib.request",
 )
 """Imported once, before the fork: no step spends its time in them."""
-ServeForks = Callable[[range, ParentPipe[RunResults]], None]
+ServeForks = Callable[[range, ParentPipe], None]
 """Serves as a fork server, whose processes have these numbers."""
 
 
@@ -69,9 +64,7 @@ def serve(
     there is a job.
     """
 
-    def serve_forks(
-        job: Measure | TimeFunctions | None, numbers: range, pipe: ParentPipe[RunResults]
-    ) -> None:
+    def serve_forks(job: Measure | TimeFunctions | None, numbers: range, pipe: ParentPipe) -> None:
         pinned = job.seed if job else None
         # so that the addresses say nothing of the data
         move_libraries(random.Random(seed_of(pinned, numbers.start) + 5))
@@ -79,7 +72,7 @@ def serve(
         from gpulab.engine.processes.fork_server import ForkServer
 
         if job is None:
-            job, numbers = pipe.receive_job()
+            job, numbers = pipe.receive()
             name_variants(job, position, buffer)
             keep_code_of_the_run(job)
         gc.enable()
@@ -87,7 +80,8 @@ def serve(
 
     first = None
     if ready:
-        first = _ready_server(forks, partial(serve_forks, None))
+        _import_before_torch()
+        first = Child(forks, partial(_serve_child, partial(serve_forks, None), range(1)))
         # nobody is to take a worker whose fork server has died
         signal.signal(signal.SIGCHLD, lambda *_: os._exit(1))
     job = receive()
@@ -109,10 +103,7 @@ def serve(
 
 
 def _run(
-    job: Measure | TimeFunctions,
-    forks: ForkGuard,
-    serve_forks: ServeForks,
-    first: Child[RunResults] | None,
+    job: Measure | TimeFunctions, forks: ForkGuard, serve_forks: ServeForks, first: Child | None
 ) -> int:
     """Run fork servers until the run has ended, beginning with `first` where it is there. Returns
     how many processes were left running.
@@ -125,13 +116,13 @@ def _run(
     if not single:
         _import_before_torch()
     cores = len(os.sched_getaffinity(0))
-    servers = _SERVERS if cores >= _SERVERS else _SERVERS_ON_FEW_CORES
-    if single:
-        servers = 1
+    # while the first one's process checks, one core has time to import torch for the third, and not
+    # for a fourth
+    servers = 1 if single else min(4, max(3, cores))
     results = RunResults()
     preload = Preload()
     while not results.ended:
-        done = len(results.processes)
+        done = results.done
         # an eighth of the processes before it, where that is more than a verdict needs: a long run
         # imports ever less often
         each = PROCESSES if single else max(ceil(FEWEST / servers), done // 8)
@@ -145,20 +136,9 @@ def _run(
     return results.left_running
 
 
-def _ready_server(forks: ForkGuard, serve_forks: ServeForks) -> Child[RunResults]:
-    """One that imports torch, and then waits for its job."""
-    _import_before_torch()
-    return Child(forks, 0, RunResults, partial(_serve_child, serve_forks, 1))
-
-
-def _serve_child(
-    serve_forks: ServeForks, processes: int, first: int, pipe: ParentPipe[RunResults]
-) -> NoReturn:
-    def serve() -> None:
-        serve_forks(range(first, first + processes), pipe)
-        pipe.finish()
-
-    serve_and_exit(serve)
+def _serve_child(serve_forks: ServeForks, numbers: range, pipe: ParentPipe) -> None:
+    serve_forks(numbers, pipe)
+    pipe.finish()
 
 
 def _import_before_torch() -> None:
@@ -187,16 +167,13 @@ class _ForkServers:
     """Of the first process of each."""
     preload: Preload
     """What all of them are to import."""
-    _children: list[Child[RunResults]] = field(default_factory=list)
-    _owed: list[int] = field(default_factory=list)
-    """How often each has yet to say that it is ready."""
+    _children: list[Child] = field(default_factory=list)
 
-    def add(self, child: Child[RunResults], job: Measure | TimeFunctions) -> None:
+    def add(self, child: Child, job: Measure | TimeFunctions) -> None:
         """Use a fork server that was ready before there was a job as the first."""
         start = self._numbers.start
-        child.give_job(job, range(start, start + self._numbers.step))
+        child.send((job, range(start, start + self._numbers.step)))
         self._children.append(child)
-        self._owed.append(1)
 
     def run(self, results: RunResults, at_once: int) -> RunResults:
         """Give each its turns, unless the run ends before. `at_once`: how many import at the same
@@ -207,9 +184,8 @@ class _ForkServers:
         # each fork server has two turns
         for place in [*range(servers)] * 2:
             self._start(place + 1)
-            self._wait_until_ready(place)
             child = self._children[place]
-            child.begin(results)
+            child.send(results)
             after = child.result(partial(self._preload_others, place))
             if after is None:
                 self._exit_like(child)
@@ -226,36 +202,25 @@ class _ForkServers:
         """Have at least `count` of them import torch."""
         while len(self._children) < count:
             first = self._numbers[len(self._children)]
-            serve = partial(_serve_child, self._serve_forks, self._numbers.step)
-            self._children.append(Child(self._forks, first, RunResults, serve))
-            self._owed.append(1)
-            self._preload(len(self._children) - 1)
+            numbers = range(first, first + self._numbers.step)
+            child = Child(self._forks, partial(_serve_child, self._serve_forks, numbers))
+            child.send(self.preload)
+            self._children.append(child)
 
     def _preload_others(self, begun: int, preload: Preload) -> None:
         """Have all others import what the first process did, and finish that before its rounds."""
         self.preload = preload
-        known = len(self._children)
+        known = self._children.copy()
         self._start(len(self._numbers))
-        others = [place for place in range(len(self._children)) if place != begun]
-        for place in others:
-            if place < known:
-                self._preload(place)
+        for child in known:
+            if child is not known[begun]:
+                child.send(preload)
         if preload.rounds_next:
-            for place in others:
-                self._wait_until_ready(place)
+            for child in self._children:
+                if child is not known[begun] and not child.wait_until_ready():
+                    self._exit_like(child)
 
-    def _preload(self, place: int) -> None:
-        self._children[place].preload(self.preload)
-        self._owed[place] += 1
-
-    def _wait_until_ready(self, place: int) -> None:
-        child = self._children[place]
-        while self._owed[place]:
-            self._owed[place] -= 1
-            if not child.wait_until_ready():
-                self._exit_like(child)
-
-    def _exit_like(self, child: Child[RunResults]) -> NoReturn:
+    def _exit_like(self, child: Child) -> NoReturn:
         for other in self._children:
             other.kill()
         exit_like(child.status)

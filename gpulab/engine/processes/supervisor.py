@@ -23,7 +23,7 @@ from gpulab.core.events import WorkerExited
 from gpulab.core.jobs import CEILINGS_KNOWN, AnyJob, TimedJob, subject_of
 from gpulab.core.limits import MESSAGE_LENGTH
 from gpulab.core.statuses import Stage
-from gpulab.core.wire import job_message, read_job, read_secret
+from gpulab.core.wire import job_message, read_job
 from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
 from gpulab.proc.fork import become_subreaper, fork
 from gpulab.proc.pipes import to_high_number
@@ -34,7 +34,6 @@ Receive = Callable[[], AnyJob]
 """Waits for the job; the process ends where there will be none."""
 Server = Callable[[Channel, Receive, SampleBuffer, WorkerPosition, ForkGuard], None]
 """Serves a job in the forked worker; returns when its last event has left."""
-_GRACE_S = 1.0
 
 
 def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
@@ -62,20 +61,16 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
     if not _has_job_to_read(commands, pid):  # so that nobody takes a worker that is gone
         os._exit(1)
     job = read_job(commands)
-    if job is not None:
-        name_variants(job, position, buffer)
-        with suppress(BrokenPipeError):  # its end is told by and by
-            os.write(give, job_message(job, b""))
-    os.close(give)
-    # only now: the worker has what was read before
-    secret = None if job is None else read_secret(commands)
-    if job is None or secret is None:
+    if job is None:
         kill_group(pid, signal.SIGKILL)
         kill_orphans()
         os._exit(1)
+    name_variants(job, position, buffer)
+    with suppress(BrokenPipeError):  # its end is told by and by
+        os.write(give, job_message(job))
+    os.close(give)
     status = _watch(pid, commands, position)
-    sent = channel.sent
-    channel.sign(secret)
+    channel.become_supervisors()
     orphans = kill_orphans()
     if isinstance(job, TimedJob) and job.folder:
         shutil.rmtree(job.folder, ignore_errors=True)  # the session may be gone
@@ -90,7 +85,6 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
             variant=position.variant,
             trace=os.pread(trace, MESSAGE_LENGTH, 0).decode(errors="replace"),
             orphans=orphans,
-            sent=sent,
         )
     )
     channel.flush()
@@ -114,7 +108,7 @@ def _become_worker(
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     channel.take_ownership()
     position.take_ownership()
-    return ForkGuard((channel, position, buffer))
+    return ForkGuard((channel.forked, position.forked, buffer.forked))
 
 
 def name_variants(job: AnyJob, position: WorkerPosition, buffer: SampleBuffer) -> None:
@@ -161,15 +155,7 @@ def _stop(pid: int, exit_fd: int, position: WorkerPosition) -> None:
     operation.
     """
     with suppress(ProcessLookupError):
-        # A scenario could write to the memory that holds the number of the working process.
-        os.kill(position.pid if _is_in_group(position.pid, pid) else pid, signal.SIGUSR1)
+        os.kill(position.pid or pid, signal.SIGUSR1)
     if not select.select([exit_fd], [], [], 0.2)[0]:
         kill_group(pid, signal.SIGTERM)
-        select.select([exit_fd], [], [], _GRACE_S)
-
-
-def _is_in_group(pid: int, group: int) -> bool:
-    try:
-        return pid > 1 and os.getpgid(pid) == group
-    except ProcessLookupError:
-        return False
+        select.select([exit_fd], [], [], 1.0)

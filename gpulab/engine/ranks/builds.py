@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace as with_fields
 from time import monotonic
@@ -11,15 +11,13 @@ from typing import Any
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.build.lab import WorkerLab
 from gpulab.engine.measure.clock import Interruption, WallClock
-from gpulab.engine.ranks.orders import Act, Answer, BuildVariant, RunBlock
+from gpulab.engine.ranks.orders import Answer
 from gpulab.engine.ranks.ranks import RankError, Ranks, is_of_group
 from gpulab.engine.step_clock import Block
 from gpulab.scenario import Param, Variant
 
 
 class RankedBuilder(Builder):
-    """Builds on all ranks."""
-
     def __init__(
         self,
         lab: WorkerLab,
@@ -43,9 +41,8 @@ class RankedBuilder(Builder):
         """
         ranks = self._ranks
         key = ranks.new_build()
-        ranks.send(
-            BuildVariant(key=key, variant=variant.name, params={**self._params, **(params or {})})
-        )
+        given = {**self._params, **(params or {})}
+        ranks.send("build", key=key, variant=variant.name, params=given)
         own: BaseException | None = None
         build: Build | None = None
         ranks.end_step()
@@ -55,7 +52,7 @@ class RankedBuilder(Builder):
             own = error
         answers = self._answers(own)
         if own is not None:
-            ranks.send(Act(key=key, do="close"))
+            ranks.send("close", key=key)
             ranks.gather("teardown")
             raise own
         assert build is not None
@@ -90,28 +87,24 @@ class RankedBuild(Build):
         return [super().output(returned), *self._ranks.outputs()]
 
     def adopt(self) -> None:
-        self._ranks.send(Act(key=self.key, do="adopt"))
+        self._ranks.send("adopt", key=self.key)
         super().adopt()
 
     def restore(self) -> None:
         ranks = self._ranks
         if not ranks.in_block and ranks.restores(self.key):
-            ranks.send(Act(key=self.key, do="restore"))
+            ranks.send("restore", key=self.key)
         super().restore()
 
     def close(self) -> None:
         with suppress(RankError):
-            self._ranks.send(Act(key=self.key, do="close"))
+            self._ranks.send("close", key=self.key)
         super().close()
         with suppress(RankError):
             self._ranks.gather("teardown")
 
 
 class _Step:
-    """A step on all ranks."""
-
-    __slots__ = ("_key", "_own", "_ranks")
-
     def __init__(self, own: Callable[[], object], ranks: Ranks, key: int) -> None:
         self._own = own
         self._ranks = ranks
@@ -131,14 +124,12 @@ class _Step:
 class RankedClock(WallClock):
     """Times blocks that all ranks begin at once: the slowest counts."""
 
-    __slots__ = ("_ranks", "_variant")
-
     def __init__(
         self, wait: Callable[[], None] | None, flush: Callable[[], None] | None, ranks: Ranks
     ) -> None:
-        self._ranks = ranks
-        self._variant = ""
         super().__init__(wait, flush)
+        self._ranks = ranks
+        self.before_block = ranks.begin_block
 
     def block(
         self,
@@ -151,32 +142,19 @@ class RankedClock(WallClock):
     ) -> Block:
         """As of one rank."""
         assert isinstance(build, RankedBuild)
-        self._variant = build.variant
         ranks = self._ranks
-        restores = interruption is not None and interruption.restores
-        order = RunBlock(
-            key=build.key,
-            steps=steps,
-            lead_in=lead_in,
-            restore=restore,
-            restore_after=interruption.after if interruption and restores else None,
-        )
-        ranks.open_block(order)
+        restore_after = None
+        if interruption is not None and interruption.restores:
+            restore_after = interruption.after
+        ranks.open_block(build.key, steps, lead_in, restore=restore, restore_after=restore_after)
         try:
-            return super().block(
+            block = super().block(
                 build, steps, lead_in=lead_in, restore=restore, interruption=interruption
             )
+            slowest_s = ranks.end_block(build.variant, block.time_s)
+            return block._replace(time_s=slowest_s, ended=monotonic())
         finally:
             ranks.close_block()
-
-    def _run(self, calls: Iterable[Callable[[], object]], steps: int) -> Block:
-        ranks = self._ranks
-        if not ranks.block_opens:
-            return super()._run(calls, steps)
-        ranks.begin_block()
-        block = super()._run(calls, steps)
-        slowest_s = ranks.end_block(self._variant, steps, block.time_s)
-        return block._replace(time_s=slowest_s, ended=monotonic())
 
 
 def builder_of(

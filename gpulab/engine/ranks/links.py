@@ -13,7 +13,6 @@ import torch
 import torch.distributed as dist
 
 from gpulab.core.payloads import ALL_REDUCE, RANK_TO_RANK
-from gpulab.engine.ranks.orders import UseLink
 from gpulab.scenario import GiB, KiB, MiB
 
 SIZES = {
@@ -22,7 +21,6 @@ SIZES = {
 }
 BRIEF = {"cpu": 16 * MiB, "cuda": 256 * MiB}
 """Beside a run: one that a link is busy with."""
-_MOST_STEPS = 1000
 
 
 def bus_bytes(link: str, size: int, ranks: int) -> float:
@@ -68,18 +66,23 @@ def time_s(
 
 
 def transfers(
-    order: UseLink,
+    link: str,
+    size: int,
+    steps: int,
+    blocks: int,
     rank: int,
     group: dist.ProcessGroup,
     device: torch.device,
     wait: Callable[[], None] | None,
 ) -> list[float]:
-    """Seconds per step of each block; all ranks carry out the same order."""
-    step = step_of(order.link, order.bytes, rank, group, device)
+    """Transfer so many bytes over a link, on all ranks: once to set up, then `blocks` of `steps`;
+    seconds per step of each block.
+    """
+    step = step_of(link, size, rank, group, device)
     time_s(step, 1, group, wait)
-    return [time_s(step, order.steps, group, wait) for _ in range(order.blocks)]
+    return [time_s(step, steps, group, wait) for _ in range(blocks)]
 
 
 def steps_for(seconds: float, step_s: float) -> int:
     """Steps that take about so long."""
-    return max(1, min(_MOST_STEPS, int(seconds / max(step_s, 1e-9))))
+    return max(1, min(1000, int(seconds / max(step_s, 1e-9))))

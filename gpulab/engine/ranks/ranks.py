@@ -19,34 +19,31 @@ import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic
-from typing import NoReturn
+from typing import Any, NoReturn
 
-import msgspec
 import torch
 import torch.distributed as dist
 
 from gpulab.core.events import DEVICE_LOST, Event
-from gpulab.core.jobs import AnyJob, TimedJob, subject_of
+from gpulab.core.jobs import AnyJob, TimedJob, path_of
 from gpulab.core.text import plain
 from gpulab.engine.build.lab import RankOfLab
 from gpulab.engine.processes.device import DeviceError
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.group import device_of_rank, join
 from gpulab.engine.ranks.links import steps_for, transfers
-from gpulab.engine.ranks.orders import Act, Answer, Failed, Order, Place, Reading, RunBlock, UseLink
-from gpulab.engine.ranks.reading import reading
+from gpulab.engine.ranks.orders import Answer, reading
 from gpulab.engine.ranks.shared_tensors import SharedTensors
-from gpulab.engine.ranks.where import missing, place
+from gpulab.engine.ranks.where import Place, missing, place
 from gpulab.features import present
 from gpulab.proc.fork import fork
 from gpulab.proc.pipes import connection_pair
 
-_LIMIT_S = 60.0
 _GRACE_S = 2.0
 """After one has failed, for the others to fail by themselves."""
 _POLL_S = 0.25
@@ -80,8 +77,7 @@ class Ranks:
 
     def __init__(self, job: AnyJob, seed: int) -> None:
         self.count = job.ranks
-        subject = subject_of(job)
-        self._path = subject.path if subject else ""
+        self._path = path_of(job)
         self._job = job
         kept = job.folder if isinstance(job, TimedJob) else None
         self._folder = tempfile.mkdtemp(prefix="gpulab-ranks-", dir=kept)
@@ -92,7 +88,7 @@ class Ranks:
         self._group: dist.ProcessGroup
         self._device: torch.device
         # Seconds that ranks may wait for one of them.
-        self._limit_s = float(os.environ.get("GPULAB_RANK_TIMEOUT") or _LIMIT_S)
+        self._limit_s = float(os.environ.get("GPULAB_RANK_TIMEOUT") or 60.0)
         self._problem = ""
         """Why there are no other ranks any more."""
         self._failed: list[str] = []
@@ -104,11 +100,8 @@ class Ranks:
         self.announced = 0
         """Steps that the others take without being told."""
         self.in_block = False
-        self.block_opens = False
-        self.times_s: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
-        """By variant and rank, seconds per step of each block."""
-        self.memory_bytes: dict[tuple[str, int], int] = {}
-        self.readings: defaultdict[tuple[str, int], list[Reading]] = defaultdict(list)
+        self._blocks: defaultdict[tuple[str, int], list[Answer]] = defaultdict(list)
+        """By variant and rank, of one step of each block."""
 
     def _fork(self, rank: int, seed: int) -> _Other:
         stderr_tail = os.memfd_create("stderr")
@@ -139,11 +132,8 @@ class Ranks:
             self._require_gpus(device)
         threading.Thread(target=self._watch, daemon=True).start()
         self.gather("its start")  # one that fails here would be waited for in vain
-        self._waits_since = monotonic()
-        try:
+        with self._waiting():
             group = join(self._store, 0, self.count, device)
-        except Exception as error:
-            self.raise_cause(error)
         self.gather("joining the others")
         self._group = group
         self._device = device
@@ -158,13 +148,11 @@ class Ranks:
                 "set fewer ranks, or run them on the CPU with gloo (--device cpu)"
             )
 
-    def send(self, order: Order | UseLink) -> None:
-        """Give all other ranks an order."""
+    def send(self, order: str, **values: Any) -> None:
         self._require_ranks()
-        line = msgspec.json.encode(order)
         for other in self._others:
             with suppress(OSError):  # its end is noticed by the one that watches
-                other.orders.send_bytes(line)
+                other.orders.send((order, values))
 
     def gather(self, during: str) -> list[Answer]:
         """Collect the answers of all other ranks. RankError where one failed."""
@@ -178,20 +166,15 @@ class Ranks:
         """Seconds per transfer of so many bytes over a link, of blocks that take about so long in
         all.
         """
-        (step_s,) = self._transfers(UseLink(link=link, bytes=size, steps=1, blocks=1))
+        (step_s,) = self._transfers(link, size, 1, 1)
         steps = steps_for(seconds / _BLOCKS, step_s)
-        return self._transfers(UseLink(link=link, bytes=size, steps=steps, blocks=_BLOCKS))
+        return self._transfers(link, size, steps, _BLOCKS)
 
-    def _transfers(self, order: UseLink) -> list[float]:
-        self.send(order)
-        self._waits_since = monotonic()
+    def _transfers(self, link: str, size: int, steps: int, blocks: int) -> list[float]:
+        self.send("use_link", link=link, size=size, steps=steps, blocks=blocks)
         wait = self._reporter.wait if self._reporter else None
-        try:
-            return transfers(order, 0, self._group, self._device, wait)
-        except BaseException as error:
-            self.raise_cause(error)
-        finally:
-            self._waits_since = None
+        with self._waiting():
+            return transfers(link, size, steps, blocks, 0, self._group, self._device, wait)
 
     def watched(self, wait: Callable[[], None]) -> Callable[[], None]:
         """A wait for the device that ends where another rank fails: with NCCL a step returns at
@@ -199,15 +182,21 @@ class Ranks:
         """
 
         def watched_wait() -> None:
-            since = self._waits_since
-            self._waits_since = since or monotonic()
-            try:
+            with self._waiting():
                 wait()
-            except BaseException as error:
-                self.raise_cause(error)
-            self._waits_since = since
 
         return watched_wait
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Within it rank 0 waits for others, and raises what they are the cause of as theirs."""
+        since = self._waits_since
+        self._waits_since = since or monotonic()
+        try:
+            yield
+        except BaseException as error:
+            self.raise_cause(error)
+        self._waits_since = since
 
     def new_build(self) -> int:
         self._builds += 1
@@ -215,7 +204,7 @@ class Ranks:
 
     def ask_for_outputs(self, key: int) -> None:
         """Have every other rank read what a build gives; `outputs` has it then."""
-        self.send(Act(key=key, do="output"))
+        self.send("output", key=key)
         self._waits_since = monotonic()
 
     def outputs(self) -> list[list[torch.Tensor]]:
@@ -240,55 +229,47 @@ class Ranks:
         if self.announced:
             self.announced -= 1
         else:
-            self.send(Act(key=key, do="step"))
+            self.send("step", key=key)
         self._waits_since = monotonic()
 
     def end_step(self) -> None:
         self._waits_since = None
 
-    def open_block(self, order: RunBlock) -> None:
-        self.send(order)
-        self.announced = order.lead_in + order.steps
+    def open_block(self, key: int, steps: int, lead_in: int, **restoring: Any) -> None:
+        self.send("block", key=key, steps=steps, lead_in=lead_in, **restoring)
+        self.announced = lead_in + steps
         self.in_block = True
-        self.block_opens = True
 
     def begin_block(self) -> None:
         """Once every rank has taken its untimed steps, all begin."""
-        self.block_opens = False
         self.gather("before a block")
         for other in self._others:
-            other.orders.send_bytes(b"go")
+            other.orders.send("go")
 
-    def end_block(self, variant: str, steps: int, own_s: float) -> float:
+    def end_block(self, variant: str, own_s: float) -> float:
         """Seconds per step of the slowest rank."""
-        times_s = [own_s]
-        self.readings[variant, 0].append(reading(self._device))
-        for other, answer in zip(self._others, self.gather("a block"), strict=True):
-            times_s.append(answer.seconds / steps)
-            if answer.memory_bytes is not None:
-                self.memory_bytes[variant, other.rank] = answer.memory_bytes
-            self.readings[variant, other.rank].append(answer.reading)
-        for rank, time_s in enumerate(times_s):
-            self.times_s[variant, rank].append(time_s)
-        return max(times_s)
+        own = Answer(seconds=own_s, reading=reading(self._device))
+        answers = [own, *self.gather("a block")]
+        for rank, answer in enumerate(answers):
+            self._blocks[variant, rank].append(answer)
+        return max(answer.seconds for answer in answers)
 
     def close_block(self) -> None:
         self.announced = 0
         self.in_block = False
-        self.block_opens = False
 
     def events(self) -> Iterator[Event]:
         """Yield the times of each rank in this process's blocks, where a feature reads them."""
         events = present("ranks.events")
         if events is None:
             return
-        for (variant, rank), times_s in self.times_s.items():
-            readings = self.readings[variant, rank]
+        for (variant, rank), blocks in self._blocks.items():
+            readings = [block.reading for block in blocks]
             yield events.RankTimes(
                 variant=variant,
                 rank=rank,
-                times_s=times_s,
-                memory_bytes=self.memory_bytes.get((variant, rank)),
+                times_s=[block.seconds for block in blocks],
+                memory_bytes=blocks[-1].memory_bytes,
                 sm_mhz=[each.sm_mhz for each in readings if each.sm_mhz is not None],
                 power_w=[each.power_w for each in readings if each.power_w is not None],
             )
@@ -329,7 +310,6 @@ class Ranks:
         return problem
 
     def close(self) -> None:
-        """End the other ranks."""
         self._closing = True
         for other in self._others:
             other.orders.close()
@@ -344,7 +324,7 @@ class Ranks:
         while not other.orders.poll(_POLL_S):
             self._require_ranks()
         try:
-            answer = msgspec.json.decode(other.orders.recv_bytes(), type=Answer)
+            answer: Answer = other.orders.recv()
         except (EOFError, OSError):
             cause = self._cause() or f"rank {other.rank} ended during {during}"
             raise RankError(cause) from None
@@ -381,9 +361,8 @@ class Ranks:
             self._see_it_end()
 
     def _on_failure(self, other: _Other) -> None:
-        with suppress(EOFError, OSError, msgspec.MsgspecError):
-            failed = msgspec.json.decode(other.failure_pipe.recv_bytes(), type=Failed)
-            self._failed.append(f"rank {other.rank}: {failed.problem}")
+        with suppress(EOFError, OSError):
+            self._failed.append(f"rank {other.rank}: {other.failure_pipe.recv()}")
             self._failed_at = self._failed_at or monotonic()
 
     def _look_at_the_clock(self) -> None:
@@ -406,10 +385,12 @@ class Ranks:
         return missing(places, self._limit_s)
 
     def _place_of(self, other: _Other) -> Place:
-        with suppress(EOFError, OSError, msgspec.MsgspecError):
-            other.failure_pipe.send_bytes(b"where")
-            if other.failure_pipe.poll(_ANSWER_S):
-                return msgspec.json.decode(other.failure_pipe.recv_bytes(), type=Place)
+        with suppress(EOFError, OSError):
+            other.failure_pipe.send("where")
+            if other.failure_pipe.poll(_ANSWER_S) and isinstance(
+                said := other.failure_pipe.recv(), Place
+            ):
+                return said
         return Place(line="it does not say where")
 
     def _give_up(self, problem: str) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from gpulab.engine.build.tensors import kept
-from gpulab.engine.ranks.orders import Layout
 
+Layout = tuple[torch.dtype, torch.Size]
 _ALIGNED = 64
 """Bytes; of any dtype a multiple."""
 
@@ -30,10 +30,7 @@ class SharedTensors:
         self._is_locked = False
 
     def write(self, tensors: Sequence[torch.Tensor]) -> list[Layout]:
-        layouts = []
-        for tensor in tensors:
-            dtype = str(tensor.dtype).removeprefix("torch.")
-            layouts.append(Layout(dtype=dtype, shape=list(tensor.shape)))
+        layouts = [(tensor.dtype, tensor.shape) for tensor in tensors]
         for place, tensor in zip(self._places(layouts), tensors, strict=True):
             place.copy_(tensor.detach())
         return layouts
@@ -43,14 +40,11 @@ class SharedTensors:
         return kept(list(self._places(layouts)))
 
     def _places(self, layouts: Sequence[Layout]) -> Iterator[torch.Tensor]:
-        sizes = []
-        for layout in layouts:
-            sizes.append(prod(layout.shape) * _dtype(layout).itemsize)
+        sizes = [prod(shape) * dtype.itemsize for dtype, shape in layouts]
         self._map(sum(size + _ALIGNED for size in sizes))
         begin = 0
-        for layout, size in zip(layouts, sizes, strict=True):
-            place = self._bytes[begin : begin + size]
-            yield place.view(_dtype(layout)).view(layout.shape)
+        for (dtype, shape), size in zip(layouts, sizes, strict=True):
+            yield self._bytes[begin : begin + size].view(dtype).view(shape)
             begin += -(-size // _ALIGNED) * _ALIGNED
 
     def _map(self, size: int) -> None:
@@ -74,9 +68,3 @@ class SharedTensors:
 
 def _cudart() -> Any:
     return torch.cuda.cudart()  # type: ignore[no-untyped-call]
-
-
-def _dtype(layout: Layout) -> torch.dtype:
-    dtype = getattr(torch, layout.dtype)
-    assert isinstance(dtype, torch.dtype)
-    return dtype

@@ -12,10 +12,33 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from gpulab.engine.ranks.orders import Collective, Place
+import msgspec
 
 RECORDED = 256
 """Collectives that torch keeps (TORCH_FR_BUFFER_SIZE)."""
+
+
+class Collective(msgspec.Struct, frozen=True, kw_only=True):
+    """The last one that a rank has called: how many it has called by then, its name and the sizes
+    of its tensors.
+    """
+
+    number: int = 0
+    name: str = ""
+    sizes: list[list[int]] = []
+
+    def __str__(self) -> str:
+        sizes = " and ".join("x".join(map(str, size)) for size in self.sizes[:2])
+        return f"{self.name} {self.number}" + (f" of {sizes}" if sizes else "")
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """The place where a rank is: the last collective that it called, and the line of the scenario's
+    file that runs.
+    """
+
+    last: Collective = Collective()
+    line: str = ""
 
 
 def place(path: str, *, idle: bool = False) -> Place:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import platform
-import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib.machinery import SourceFileLoader
@@ -13,22 +12,16 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from gpulab.engine.plain_functions import Arguments, Function, function_of, made, work_of, yields
+from gpulab.engine.plain_functions import (
+    Arguments,
+    Function,
+    function_of,
+    made,
+    seed_everything,
+    work_of,
+    yields,
+)
 from gpulab.engine.step_clock import call_each, know_torch, paced, timed, wait_for
-
-_ARRAYS = ("torch", "numpy", "jax", "cupy")
-
-
-class _Device:
-    """The device of a side, which imports torch only for a function that asks for it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    @property
-    def device(self) -> Any:
-        """As torch's."""
-        return importlib.import_module("torch").device(self._name)
 
 
 class FunctionSteps:
@@ -45,18 +38,25 @@ class FunctionSteps:
             file, _, name = task["arguments"].rpartition(":")
             maker = _run(file, "_arguments") if file else module
             make = function_of(maker, name, file or task["file"])
-        lab = _Device(task["device"])
+
+        def device() -> Any:  # torch is imported only for a function that asks for it
+            return importlib.import_module("torch").device(task["device"])
+
         self._steps: dict[str, Callable[[], Any]] = {}
         self._first: dict[str, Callable[[], Any]] = {}
         """Steps that return what a generator yields, which no timed one keeps."""
         self._built: list[Iterator[Any]] = []
         """What ends with the process."""
-        self.number = "float32" if any(name in sys.modules for name in _ARRAYS) else "float64"
+        self.number = (
+            "float32"
+            if any(name in sys.modules for name in ("torch", "numpy", "jax", "cupy"))
+            else "float64"
+        )
         """What Python's floats were computed in, in an output."""
         for name in task["functions"]:
             seed_everything(self._seed)
             function = function_of(module, name, task["file"])
-            arguments = made(function, make, lab) if make else ((), {})
+            arguments = made(function, make, device) if make else ((), {})
             self._steps[name] = self._step(function, arguments, keeps=False)
             if yields(function):
                 self._first[name] = self._step(function, arguments, keeps=True)
@@ -66,7 +66,7 @@ class FunctionSteps:
         self.items = dict.fromkeys(self.names, 1.0)
         self.device = {"kind": "cpu", "name": _cpu_name(), "threads": task["threads"]}
         self.versions: dict[str, str] = {}
-        self.wait: Callable[[], object] = _nothing
+        self.wait: Callable[[], object] = lambda: None
 
     def _step(self, function: Function, arguments: Arguments, *, keeps: bool) -> Callable[[], Any]:
         work = work_of(function, arguments, keeps=keeps)
@@ -89,7 +89,6 @@ class FunctionSteps:
         return returned
 
     def block_s(self, name: str, steps: int, lead_in: int) -> float:
-        """Seconds per step of a block."""
         step = self._steps[name]
         if lead_in:
             step = paced(step, call_each(repeat(step, lead_in)))
@@ -124,16 +123,3 @@ def _all_double(arguments: list[Any]) -> bool:
     dtypes = (str(getattr(part, "dtype", "")).rpartition(".")[2] for part in arguments)
     floats = {name for name in dtypes if "float" in name or "complex" in name}
     return bool(floats) and floats <= {"float64", "complex128"}
-
-
-def seed_everything(seed: int) -> None:
-    """Seed every generator that is there."""
-    random.seed(seed)
-    if numpy := sys.modules.get("numpy"):
-        numpy.random.seed(seed % 2**32)
-    if torch := sys.modules.get("torch"):
-        torch.manual_seed(seed)
-
-
-def _nothing() -> None:
-    pass

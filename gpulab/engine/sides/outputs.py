@@ -13,8 +13,6 @@ from typing import Any
 from gpulab.engine.rounding import OF_ELEMENT, PRECISION, TOLERANCE, Difference
 from gpulab.engine.step_clock import value_later
 
-_MOST_LEAVES = 10_000
-_MOST_OUTPUT_BYTES = 1 << 30
 _LONG = 40
 """Characters of a value that are shown."""
 _CONTAINERS = ("list", "set", "dict")
@@ -39,7 +37,7 @@ def leaves_of(output: object) -> list[Leaf]:
     for leaf in _leaves(output):
         leaves.append(leaf)
         size += len(leaf[1][2]) if leaf[0] == "array" else 64
-        if len(leaves) > _MOST_LEAVES or size > _MOST_OUTPUT_BYTES:
+        if len(leaves) > 10_000 or size > 1 << 30:
             raise SideError("it is too large")
     return leaves
 

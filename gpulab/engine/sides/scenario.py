@@ -55,7 +55,6 @@ class ScenarioSteps:
         return [tensor.detach().to("cpu", copy=True) for tensor in read(build, returned)]
 
     def block_s(self, name: str, steps: int, lead_in: int) -> float:
-        """Seconds per step of a block."""
         block = self._clock.block(self._builds[name], steps, lead_in=lead_in)
         self._clock.forget()
         return block.time_s

@@ -17,13 +17,14 @@ import pickle
 import platform
 import random
 import signal
-import socket
 import sys
 import sysconfig
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import recv_handle
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -35,25 +36,21 @@ from gpulab.engine.sides.watched import Watched, python_threads
 from gpulab.proc.fork import fork
 from gpulab.scenario import ScenarioError
 
-_WARM_S, _LONG_WARM_S, _WARM_STEPS = 0.015, 0.3, 20
-"""How long a process takes the steps of one function before it is timed, at least and at most; and
-how many of them, where there is time.
-"""
-_LEAD_IN_S = 0.01
-"""A step from this length on brings its caches back itself."""
 
-
-def _serve(task: Mapping[str, Any], connection: socket.socket) -> None:
+def _serve(task: Mapping[str, Any], connection: Connection) -> None:
     """In a forked process: load, and do what is asked until the connection ends."""
-    lines = connection.makefile("rb")
 
     def send(answer: Mapping[str, Any]) -> None:
-        connection.sendall(json.dumps(answer).encode() + b"\n")
+        connection.send_bytes(json.dumps(answer).encode())
 
     try:
         member = SideProcess(task)
         send(member.description())
-        for line in lines:
+        while True:
+            try:
+                line = connection.recv_bytes()
+            except (EOFError, OSError):
+                return
             request = json.loads(line)
             send(getattr(member, request.pop("do"))(**request))
     except BaseException as error:  # whatever the file raises
@@ -99,7 +96,8 @@ class SideProcess:
         times: list[float] = []
         started = perf_counter()
         passed_s = 0.0
-        while passed_s < _WARM_S or (len(times) < _WARM_STEPS and passed_s < _LONG_WARM_S):
+        # twenty steps, where they take no longer than 0.3 s
+        while passed_s < 0.015 or (len(times) < 20 and passed_s < 0.3):
             times.append(self._steps.block_s(name, 1, 0))
             passed_s = perf_counter() - started
         return min(times)
@@ -125,14 +123,15 @@ class SideProcess:
         }
 
     def description(self) -> dict[str, Any]:
-        return {"step_s": self._step_s, "items": self._steps.items, **self._probed}
+        return {"step_s": self._step_s, **self._probed}
 
     def block(self, name: str, steps: int) -> dict[str, Any]:
-        lead_in = int(self._step_s[name] < _LEAD_IN_S)
+        """Seconds of an item."""
+        lead_in = int(self._step_s[name] < 0.01)  # a longer one brings its caches back itself
         gc.disable()
         seconds = self._steps.block_s(name, steps, lead_in)
         gc.enable()
-        return {"s": seconds}
+        return {"s": seconds / self._steps.items[name]}
 
     def keep(self, name: str, path: str) -> dict[str, Any]:
         """Write the output of the first step."""
@@ -189,28 +188,30 @@ def _versions(modules: Mapping[str, str]) -> dict[str, str]:
 
 
 def main(control_fd: int) -> None:
-    """Read orders from stdin, a line of JSON each: modules to import, or a process to fork, whose
-    connection comes through a socket.
+    """Carry out orders until their connection ends: modules to import, or a process to fork, whose
+    own connection comes behind the order.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
-    control = socket.socket(fileno=control_fd)
-    for line in sys.stdin:
-        order = json.loads(line)
+    control = Connection(control_fd)
+    while True:
+        try:
+            order = json.loads(control.recv_bytes())
+        except EOFError:
+            return
         for name in order.get("preload", ()):
             with suppress(BaseException):  # then each process sees for itself
                 importlib.import_module(name)
         if "fork" not in order:
-            control.send(b".")
+            control.send_bytes(b".")
             continue
-        (descriptor,) = socket.recv_fds(control, 1, 1)[1]
+        descriptor = recv_handle(control)
         gc.freeze()
         if fork() == 0:
             control.close()
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             try:
                 task = order["fork"]
-                connection = socket.socket(fileno=descriptor)
+                connection = Connection(descriptor)
                 draw = random.Random(task["layout"])
                 in_own_layout(draw, partial(_serve, task, connection))
             finally:

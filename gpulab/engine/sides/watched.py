@@ -7,10 +7,6 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-_READS = ("open", "ctypes.dlopen")
-_NEW_PROCESSES = ("os.fork", "os.posix_spawn", "subprocess.Popen", "os.system")
-_NEW_THREADS = ("_thread.start_new_thread",)
-
 
 class Watched:
     """Notes what a process does that is not timed: the files that are opened while a file is loaded
@@ -42,12 +38,12 @@ class Watched:
     def _see(self, event: str, args: tuple[Any, ...]) -> None:
         if not self._on:
             return
-        if event in _READS and isinstance(args[0], str):
+        if event in ("open", "ctypes.dlopen") and isinstance(args[0], str):
             self.files[args[0]] = None
-        elif event in _NEW_PROCESSES:
+        elif event in ("os.fork", "os.posix_spawn", "subprocess.Popen", "os.system"):
             self.parallel |= self._stepping
             self.processes |= not self._is_by_library()
-        elif event in _NEW_THREADS:
+        elif event in ("_thread.start_new_thread",):
             self.parallel |= self._stepping
 
     def _is_by_library(self) -> bool:
@@ -68,6 +64,5 @@ def _tasks() -> int:
 
 
 def python_threads() -> int:
-    """Return how many threads Python knows of."""
     threading = sys.modules.get("threading")
     return threading.active_count() if threading else 1

@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.data import DataLoader
 
 from gpulab.core.jobs import StepRequest
-from gpulab.engine.build.build import seed_everything
+from gpulab.engine.plain_functions import seed_everything
 from gpulab.engine.processes.device import open_device
 from gpulab.features.trials.fixes import StepSeen
 from gpulab.features.trials.hooks import Operations

@@ -86,11 +86,6 @@ def test_processes_that_the_scenario_started_are_stopped(faults):
     assert not faults.processes_left
 
 
-def test_what_is_written_to_the_event_pipe_is_ignored_and_counted(faults):
-    (finding,) = faults.findings("malformed_event_lines")
-    assert finding["values"]["count"] > 0
-
-
 def test_a_crash_in_the_measurement_keeps_the_completed_pairs(lab):
     tail = VARIANT.format(name="third", step="pass", build="pass")
     path = scenario(lab, step=LATE + "ctypes.string_at(0)", tail=tail)
