@@ -11,7 +11,7 @@ import ast
 import difflib
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import cleandoc
 from math import isfinite
@@ -21,7 +21,6 @@ from gpulab.catalog.source import UnreadableError, assigned, module_of, parsed
 from gpulab.core.limits import (
     LARGEST_EXPONENT,
     LARGEST_INTEGER,
-    LITERAL_DEPTH,
     MESSAGE_LENGTH,
     NAME_LENGTH,
     PARAMETERS,
@@ -30,7 +29,7 @@ from gpulab.core.limits import (
 from gpulab.core.text import cut
 from gpulab.scenario import GiB, KiB, MiB, Scenario, ScenarioError
 
-_UNITS = {"KiB": KiB, "MiB": MiB, "GiB": GiB}
+UNITS: Mapping[str, Any] = {"KiB": KiB, "MiB": MiB, "GiB": GiB}
 _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -41,37 +40,36 @@ _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
-def literal(node: ast.expr, depth: int = LITERAL_DEPTH) -> Any:
-    """The value of a literal, of arithmetic on numbers, and of KiB, MiB, GiB. ValueError where it
-    is none.
+def literal(node: ast.expr, names: Mapping[str, Any] = UNITS) -> Any:
+    """The value of a literal, of arithmetic on numbers, of f-strings, and of known names: KiB, MiB
+    and GiB. ValueError where it is none.
     """
-    if depth == 0:
-        raise ValueError(f"nested more than {LITERAL_DEPTH} deep")
     match node:
-        case ast.Constant():
+        case ast.Constant(value=None | bool() | int() | float() | str()):
             return _bounded(node.value)
         case ast.Tuple() | ast.List():
-            return tuple(literal(item, depth - 1) for item in node.elts)
+            return tuple(literal(item, names) for item in node.elts)
         case ast.Dict() if None not in node.keys:
-            names = [literal(key, depth - 1) for key in node.keys if key]
-            if not all(isinstance(name, str) for name in names):
+            keys = [literal(key, names) for key in node.keys if key]
+            if not all(isinstance(key, str) for key in keys):
                 raise ValueError("a table with keys that are no texts")
-            return dict(
-                zip(names, (literal(value, depth - 1) for value in node.values), strict=True)
-            )
-        case ast.Name() if node.id in _UNITS:
-            return _UNITS[node.id]
+            values = (literal(value, names) for value in node.values)
+            return dict(zip(keys, values, strict=True))
+        case ast.Name() if node.id in names:
+            return names[node.id]
         case ast.UnaryOp(op=ast.USub()):
-            return -_number(literal(node.operand, depth - 1))
+            return -_number(literal(node.operand, names))
         case ast.BinOp() if type(node.op) in _SUMS:
-            return _sum(node.op, literal(node.left, depth - 1), literal(node.right, depth - 1))
+            return _sum(node.op, literal(node.left, names), literal(node.right, names))
+        case ast.JoinedStr():
+            return "".join(str(literal(part, names)) for part in node.values)
+        case ast.FormattedValue(conversion=-1, format_spec=None):
+            return literal(node.value, names)
     raise ValueError("not a literal")
 
 
 def literal_of(text: str) -> Any:
     """The same of a text. ValueError."""
-    if len(text) > TEXT_LENGTH:
-        raise ValueError(f"a text of more than {TEXT_LENGTH} characters")
     try:
         tree = parsed(text.strip(), "eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -96,21 +94,12 @@ def _number(value: Any) -> Any:
 
 
 def _bounded(value: Any) -> Any:
-    """The value itself, where it is one that a parameter or a keyword may have."""
-    match value:
-        case None | bool():
-            return value
-        case int() if abs(value) > LARGEST_INTEGER:
-            raise ValueError(f"a whole number beyond {LARGEST_INTEGER}")
-        case float() if not isfinite(value):
-            raise ValueError("not a finite number")
-        case str() if len(value) > TEXT_LENGTH:
-            raise ValueError(f"a text of more than {TEXT_LENGTH} characters")
-        case str() if any("\ud800" <= mark <= "\udfff" for mark in value):
-            raise ValueError("a text with a surrogate, which is no character")
-        case int() | float() | str():
-            return value
-    raise ValueError("not a literal")
+    """The value itself, where it is one that a parameter may have."""
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        raise ValueError(f"a whole number beyond {LARGEST_INTEGER}")
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError("not a finite number")
+    return value
 
 
 _SCENARIO_KEYWORDS = (  # as the error message lists them
