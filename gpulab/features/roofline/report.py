@@ -52,7 +52,8 @@ from gpulab.features.roofline.findings import (
     moves_more_bytes,
 )
 from gpulab.features.roofline.physics import physics_of
-from gpulab.features.telemetry.fields import PERCENT, POWER_CAP
+from gpulab.features.telemetry.events import POWER_CAP
+from gpulab.features.telemetry.fields import PERCENT
 from gpulab.features.telemetry.report import TelemetryState
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport, fields_of

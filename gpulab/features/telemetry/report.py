@@ -19,19 +19,16 @@ from gpulab.core.limits import TELEMETRY_OFF
 from gpulab.core.statuses import Cache
 from gpulab.features.telemetry import result
 from gpulab.features.telemetry.events import (
+    POWER_CAP,
+    SLOWED,
     Telemetry,
     TelemetryEnded,
     TelemetryLost,
     TelemetryStarted,
-)
-from gpulab.features.telemetry.fields import (
-    POWER_CAP,
-    PROCESSES_S,
-    RATE_HZ,
-    SLOWED,
     reason_letters,
     reason_names,
 )
+from gpulab.features.telemetry.fields import PROCESSES_S, RATE_HZ
 from gpulab.features.telemetry.findings import clocks_slowed, gpu_shared
 from gpulab.features.telemetry.result import SoloReport, TelemetryReport
 from gpulab.report.feature import Draft, Feature, Section, View

@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gpulab.core.events import SoloRun
-from gpulab.features.telemetry.events import Telemetry
-from gpulab.features.telemetry.fields import (
-    PROCESSES_S,
-    RATE_HZ,
-    SLOWED,
-    reason_letters,
-    reason_names,
-)
+from gpulab.features.telemetry.events import SLOWED, Telemetry, reason_letters, reason_names
+from gpulab.features.telemetry.fields import PROCESSES_S, RATE_HZ
 from gpulab.features.telemetry.findings import clocks_slowed, gpu_shared
 from gpulab.features.telemetry.report import (
     TelemetryState,
