@@ -81,13 +81,8 @@ ROWS = [
 QUESTION = Question("question", "answer {first.time} {first: figure}")
 COURSE = CourseStage("stage", "text", (CourseLesson("name", "look", (QUESTION,)),))
 CHECKS = [
-    MachineCheck(name="name", status=CheckStatus.OK, result=finding("file", path="path")),
-    MachineCheck(
-        name="name",
-        status=CheckStatus.BROKEN,
-        result=finding("probe_failed", message="m"),
-        fix=finding("run_command"),
-    ),
+    MachineCheck(name="name", status=CheckStatus.OK, result="result"),
+    MachineCheck(name="name", status=CheckStatus.BROKEN, result="result", enables="it", fix="fix"),
 ]
 
 
