@@ -174,7 +174,7 @@ def tuning_of(text):
 
 
 def kernel_code(text):
-    texts = dict.fromkeys(("name", "arch", "limiter", "read_from", "digest"), text)
+    texts = dict.fromkeys(("name", "arch", "limiter", "digest"), text)
     return KernelCode(
         **texts,
         registers=9,
