@@ -87,9 +87,8 @@ def solo_means(readings: Sequence[Telemetry], solo: SoloRun) -> SoloMeans:
     return SoloMeans(means, energy_j, len(readings), reduce(or_, reasons), slowed)
 
 
-_RECENT = 120
 _CHARTED = 200
-"""Readings that a report has, 24 s of them; and those that the charts of the screen go back to."""
+"""Readings that the charts of the screen go back to."""
 _MOST_OF_A_STAGE = 6000
 
 
@@ -191,23 +190,19 @@ class TelemetryState:
         if started is None:
             return None
         over = over or self.ended
-        newest = list(self._readings)[-_RECENT:]
+        newest = list(self._readings)
         age_s = now - (newest[-1].t if newest else started.t)
+        if not self.lost:
+            newest = newest[-10:]  # a field that none of them had has no last value
         last: dict[str, float] = {}
-        # a field that none of ten readings had has no last value
-        for reading in newest[-(_RECENT if self.lost else 10) :]:
-            last |= reading.values
-        recent: dict[str, list[float]] = {}
         for reading in newest:
-            for field, value in reading.values.items():
-                recent.setdefault(field, []).append(value)
+            last |= reading.values
         return TelemetryReport(
             **fields_of(started, "gpu", "uuid", "no_gpu_reason", "limits", "health"),
             lost=self.lost,
             readings=self.readings,
             unsupported=self.unsupported,
             last=last,
-            recent=recent,
             peaks=dict(self._peaks),
             clocks=reason_letters(self._reasons),
             slowed=self._slowed,
