@@ -26,7 +26,6 @@ from gpulab.features.telemetry.findings import (
     no_driver,
     no_driver_permission,
     no_such_gpu,
-    not_in_client,
     not_in_driver,
     not_permitted,
     not_supported,
@@ -54,11 +53,7 @@ def _clock(kind: int) -> Callable[[Any], float]:
 def _temperature(handle: Any) -> float:
     try:
         return float(pynvml.nvmlDeviceGetTemperatureV(handle, pynvml.NVML_TEMPERATURE_GPU))
-    except (
-        AttributeError,
-        pynvml.NVMLError_FunctionNotFound,
-        pynvml.NVMLError_ArgumentVersionMismatch,
-    ):
+    except (pynvml.NVMLError_FunctionNotFound, pynvml.NVMLError_ArgumentVersionMismatch):
         # an older driver
         return float(pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU))
 
@@ -146,8 +141,6 @@ def _require_answers(handle: Any) -> None:
     for query in _SLOW_FIELDS.values():
         try:
             query(handle)
-        except AttributeError:  # an older client has no such function
-            continue
         except pynvml.NVMLError as error:
             if error.value in _LOST:
                 raise NoGpuError(error) from None
@@ -206,7 +199,7 @@ def _gpu_instance(handle: Any) -> int | None:
         if not pynvml.nvmlDeviceIsMigDeviceHandle(handle):
             return None
         return int(pynvml.nvmlDeviceGetGpuInstanceId(handle))
-    except (pynvml.NVMLError, AttributeError):
+    except pynvml.NVMLError:
         return None
 
 
@@ -214,7 +207,7 @@ def _answers(queries: Mapping[str, Callable[[], float]]) -> dict[str, float]:
     """Return what the device reports; the rest is left out."""
     values = {}
     for name, query in queries.items():
-        with suppress(pynvml.NVMLError, AttributeError):
+        with suppress(pynvml.NVMLError):
             values[name] = float(query())
     return values
 
@@ -232,7 +225,7 @@ def _health(handle: Any) -> dict[str, float]:
             "pcie_replays": lambda: pynvml.nvmlDeviceGetPcieReplayCounter(handle),
         }
     )
-    with suppress(pynvml.NVMLError, AttributeError):
+    with suppress(pynvml.NVMLError):
         corrected, uncorrected, pending, failed = pynvml.nvmlDeviceGetRemappedRows(handle)
         values |= {"rows_corrected": corrected, "rows_uncorrected": uncorrected}
         values |= {"rows_pending": float(bool(pending)), "rows_failed": float(bool(failed))}
@@ -323,10 +316,8 @@ class Gpu:
             self._gpm = Gpm(handle)
         except pynvml.NVMLError as error:
             self._disable("gpm", _UNSUPPORTED.get(error.value) or _fault(error).code)
-        except AttributeError:
-            self._disable("gpm", not_in_client.code)
         self._xids: Any = None
-        with suppress(pynvml.NVMLError, AttributeError):
+        with suppress(pynvml.NVMLError):
             events = pynvml.nvmlEventSetCreate()
             pynvml.nvmlDeviceRegisterEvents(handle, pynvml.nvmlEventTypeXidCriticalError, events)
             self._xids = events
@@ -369,7 +360,7 @@ class Gpu:
         if now - self._gpm_at > 0.1:
             values |= self._read_gpm()
         values |= self._try("fields", self._field_values) or {}
-        reasons = self._try("reasons", _reasons, self._whole)
+        reasons = self._try("reasons", pynvml.nvmlDeviceGetCurrentClocksEventReasons, self._whole)
         since_last = self._try("counters", self._reasons_since_last)
         if since_last is not None:
             reasons = (reasons or 0) | since_last
@@ -402,9 +393,6 @@ class Gpu:
             return None
         try:
             answer = query(*arguments)
-        except AttributeError:
-            self._unsupported[name] = not_in_client.code
-            return None
         except pynvml.NVMLError as error:
             if error.value in _LOST:
                 raise NoGpuError(error) from None
@@ -477,7 +465,7 @@ class Gpu:
         while self._xids is not None:
             try:
                 event = pynvml.nvmlEventSetWait_v2(self._xids, 0)
-            except (pynvml.NVMLError, AttributeError):
+            except pynvml.NVMLError:
                 break  # a timeout: nothing more came
             reported.append(xid(xid=int(event.eventData)))
         return reported
@@ -501,12 +489,3 @@ def _process_name(pid: int) -> str:
         return f"{psutil.Process(pid).name()} {pid}"
     except psutil.Error:
         return f"pid {pid}"
-
-
-def _reasons(handle: Any) -> int:
-    query = getattr(
-        pynvml,
-        "nvmlDeviceGetCurrentClocksEventReasons",
-        pynvml.nvmlDeviceGetCurrentClocksThrottleReasons,
-    )
-    return int(query(handle))
