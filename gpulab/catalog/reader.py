@@ -11,9 +11,9 @@ import ast
 import difflib
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from inspect import cleandoc
+from inspect import cleandoc, getfullargspec
 from math import isfinite
 from typing import Any
 
@@ -102,12 +102,11 @@ def _bounded(value: Any) -> Any:
     return value
 
 
-_SCENARIO_KEYWORDS = (  # as the error message lists them
-    "needs, params, cpu, smoke, sweep, roof, per, item, clock, cache, ladder, exclusive, "
-    "increasing_memory, ranks, shows, fail_below, cases, env, claim, no_effect_reason, "
-    "terms"
-)
-_VARIANT_KEYWORDS = "needs, against, claim, unchecked"
+_KEYWORDS = {
+    "Scenario": tuple(getfullargspec(Scenario.__init__).kwonlyargs),
+    "variant": tuple(getfullargspec(Scenario.variant).kwonlyargs),
+}
+"""By what is called; as error messages list them."""
 
 
 @dataclass(frozen=True)
@@ -166,15 +165,13 @@ def read_text(text: str) -> ScenarioText:
 
 def _scenario(text: str, tree: ast.Module, node: ast.stmt, call: ast.Call) -> Scenario:
     name = _target(node)
-    values = _keywords(call, "Scenario", _SCENARIO_KEYWORDS)
+    values = _keywords(call, "Scenario")
     if len(call.args) > 1:
         raise UnreadableError(
             call.lineno, "Scenario takes one positional value, the topic", "name the others"
         )
     topic = [_literal_of("topic", call.args[0])] if call.args else []
-    scenario: Scenario = _construct(
-        call, "Scenario", _SCENARIO_KEYWORDS, lambda: Scenario(*topic, **values)
-    )
+    scenario: Scenario = _construct(call, "Scenario", lambda: Scenario(*topic, **values))
     for function in tree.body:
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for decorator in function.decorator_list:
@@ -220,15 +217,13 @@ def _add_variant(
             raise UnreadableError(
                 decorator.lineno, "variant(...) takes keywords only", "name the value"
             )
-        values = _keywords(decorator, "variant", _VARIANT_KEYWORDS)
+        values = _keywords(decorator, "variant")
 
     def placeholder() -> None:
         return None
 
     placeholder.__name__, placeholder.__doc__ = function.name, _docstring(function)
-    _construct(
-        function, "variant", _VARIANT_KEYWORDS, lambda: scenario.variant(**values)(placeholder)
-    )
+    _construct(function, "variant", lambda: scenario.variant(**values)(placeholder))
     scenario.variants[function.name] = replace(scenario.variants[function.name], function=None)
     if not (function.args.posonlyargs or function.args.args):
         raise UnreadableError(
@@ -245,9 +240,7 @@ def _add_variant(
             )
 
 
-def _construct(
-    node: ast.stmt | ast.expr, callee: str, keywords: str, construct: Callable[[], Any]
-) -> Any:
+def _construct(node: ast.stmt | ast.expr, callee: str, construct: Callable[[], Any]) -> Any:
     try:
         return construct()
     except ScenarioError as error:
@@ -256,18 +249,19 @@ def _construct(
         message = (
             str(error).replace("Scenario.__init__()", callee).replace("Scenario.variant()", callee)
         )
+        keywords = ", ".join(_KEYWORDS[callee])
         raise UnreadableError(node.lineno, message, f"{callee} takes {keywords}") from None
 
 
-def _keywords(call: ast.Call, callee: str, allowed: str) -> dict[str, Any]:
+def _keywords(call: ast.Call, callee: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for keyword in call.keywords:
         name, line = keyword.arg, keyword.value.lineno
         if name is None:
             raise UnreadableError(line, f"{callee}(**...) cannot be read", "write the keywords out")
-        if name not in allowed.split(", ") and not (callee == "Scenario" and name == "topic"):
+        if name not in _KEYWORDS[callee] and not (callee == "Scenario" and name == "topic"):
             message = f"{callee}: unexpected keyword {name!r}"
-            raise UnreadableError(line, message, _instead_of(name, allowed))
+            raise UnreadableError(line, message, _instead_of(name, _KEYWORDS[callee]))
         if name in values:
             raise UnreadableError(line, f"{name!r} is given twice", "keep one")
         values[name] = _literal_of(name, keyword.value)
@@ -277,10 +271,10 @@ def _keywords(call: ast.Call, callee: str, allowed: str) -> dict[str, Any]:
 _SIMILAR = 0.7
 
 
-def _instead_of(name: str, allowed: str) -> str:
-    close = difflib.get_close_matches(name, allowed.split(", "), 1, _SIMILAR)
+def _instead_of(name: str, allowed: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, allowed, 1, _SIMILAR)
     meant = f"did you mean {close[0]}? " if close else ""
-    return f"{meant}it takes {allowed}"
+    return f"{meant}it takes {', '.join(allowed)}"
 
 
 def _literal_of(name: str, node: ast.expr) -> Any:
