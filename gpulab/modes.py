@@ -201,12 +201,12 @@ _ALL = (
     ModeFlag(
         Mode.FLEET,
         "gpulab.features.fleet.command:fleet",
-        (1, 2),
-        "FOLDER | ray SCENARIO",
+        (1, 1),
+        "FOLDER",
         "run files of many GPUs",
         "Which of many GPUs is slower, and why: each against the median of its model, from "
         "run files. Exit code 0: no outlier; 8: outliers; 6: too few to compare; 3: no run "
-        "file could be read. ray SCENARIO first measures it on every GPU of a Ray cluster.",
+        "file could be read.",
     ),
     ModeFlag(
         Mode.HISTORY,

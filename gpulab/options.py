@@ -115,12 +115,10 @@ class Options:
     a field is its help.
     """
 
-    device: str | None = _to_run(
-        {*_TIMED, Mode.CALIBRATE, Mode.FLEET}, ("cuda:N|cpu", kinds.device)
-    )
+    device: str | None = _to_run({*_TIMED, Mode.CALIBRATE}, ("cuda:N|cpu", kinds.device))
     """default: cuda:0 if available, otherwise cpu"""
     chosen: dict[str, str] = _to_run(
-        {*_TIMED, Mode.SHOW, Mode.FLEET},
+        {*_TIMED, Mode.SHOW},
         ("NAME=VALUE", kinds.setting),
         name="--set",
         default=dict,
@@ -161,7 +159,7 @@ class Options:
     """one run for each value of a parameter; NAME alone, or nothing, takes the scenario's own"""
     repeat: int | None = _to_run(_RUN, ("N", kinds.repetitions), feature="repeats")
     """N runs in fresh processes: 99 % interval over runs (needs N >= 8)"""
-    time_s: float | None = _to_run({*_TIMED, Mode.FLEET}, ("S", kinds.seconds), name="--time")
+    time_s: float | None = _to_run(_TIMED, ("S", kinds.seconds), name="--time")
     """time limit of the measurement in seconds (default: 10; of --compare 30); it stops earlier
     when intervals are narrow
     """
@@ -174,7 +172,7 @@ class Options:
     """measure what joins N processes: all-reduce and sends, by size"""
     seed: int | None = _to_run({*_USES_DEVICE, Mode.COMPARE}, ("N", kinds.seed))
     """seed of data and order of variants (default: random)"""
-    smoke: bool = _to_run({*_TIMED, Mode.FLEET})
+    smoke: bool = _to_run(_TIMED)
     """tiny sizes: check that it runs"""
     timeout_s: float | None = _to_run(
         {*_USES_DEVICE, Mode.FOLLOW, Mode.COMPARE}, ("S", kinds.seconds), name="--timeout"
@@ -190,7 +188,7 @@ class Options:
     """sample the device of the run (on, default), nothing, or a GPU by index or UUID"""
     retune: bool = _to_run(_RUN, feature="tuning")
     """tune again instead of reusing choices of gpulab.tune"""
-    quick: bool = _to_run({*_MEASURES, Mode.FLEET})
+    quick: bool = _to_run(_MEASURES)
     """shorter and less precise; results are marked with *"""
     profile: str | None = _to_run(
         {*_MEASURES, Mode.FOLLOW}, ("{on,off,all}", kinds.one_of(("on", "off", "all")))
@@ -232,7 +230,7 @@ class Options:
         const="-",
     )
     """result as JSON, to FILE or to stdout (of a program, whose own stdout is, to FILE)"""
-    output: Path | None = _to_print({*_WRITES_RUN, Mode.FLEET}, ("FILE", kinds.output))
+    output: Path | None = _to_print(_WRITES_RUN, ("FILE", kinds.output))
     """run file: all events and raw samples (a folder for several runs); %N is the host, %t the task
     of srun, MPI, torchrun or Kubernetes
     """

@@ -5,7 +5,6 @@ in the variants.
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
@@ -14,20 +13,13 @@ from typing import Any
 
 from msgspec.json import decode
 
-from gpulab.catalog.reader import literal
+from gpulab.catalog.reader import UNITS, literal
 from gpulab.catalog.source import UnreadableError, assigned, module_of
-from gpulab.core.limits import LARGEST_INTEGER, LITERAL_DEPTH, SOURCE_BYTES, TEXT_LENGTH
 from gpulab.core.payloads import KernelCode, KernelText
 from gpulab.scenario import Param
 
 _SHIPPED = Path(__file__).parent.parent / "kernels.json"
 _DIMENSIONS = 3
-_ARITHMETIC = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-}
 
 
 def kernels_of(
@@ -81,8 +73,8 @@ def _source_of(node: ast.stmt) -> ast.Call | None:
     """The call of `NAME = CudaSource("...")`."""
     _, call = assigned(node)
     match call:
-        case ast.Call(func=ast.Name(id="CudaSource"), args=[ast.Constant(value=str(code)), *_]):
-            return call if len(code) <= SOURCE_BYTES else None
+        case ast.Call(func=ast.Name(id="CudaSource"), args=[ast.Constant(value=str()), *_]):
+            return call
     return None
 
 
@@ -93,14 +85,14 @@ def _targets(node: ast.stmt) -> list[str]:
 
 def _numbers(tree: ast.Module) -> dict[str, Any]:
     """Numbers and texts that the module names."""
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = {**UNITS}
     for node in tree.body:
         if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
             for name, part in _named_parts(target, node.value):
                 with suppress(ValueError):
-                    values[name] = _value(part, values)
+                    values[name] = literal(part, values)
     return values
 
 
@@ -165,11 +157,11 @@ def _kernel(
     options |= {keyword.arg: keyword.value for keyword in source.keywords if keyword.arg}
     compiled_with, shared_bytes = (), 0
     try:
-        name = _value(given["name"], values)
+        name = literal(given["name"], values)
         if "options" in options:
             compiled_with = literal(options["options"])
         if "shared_bytes" in given:
-            shared_bytes = _value(given["shared_bytes"], values)
+            shared_bytes = literal(given["shared_bytes"], values)
     except (KeyError, ValueError):
         return None
     if not isinstance(name, str) or not isinstance(shared_bytes, int) or shared_bytes < 0:
@@ -184,7 +176,7 @@ def _kernel(
 
 def _threads(node: ast.expr, values: Mapping[str, Any]) -> tuple[int, int, int] | None:
     try:
-        value = _value(node, values)
+        value = literal(node, values)
     except ValueError:
         return None
     given = value if isinstance(value, tuple) else (value,)
@@ -194,42 +186,3 @@ def _threads(node: ast.expr, values: Mapping[str, Any]) -> tuple[int, int, int] 
         return None
     x, y, z = (*given, 1, 1)[:_DIMENSIONS]
     return x, y, z
-
-
-def _value(node: ast.expr, values: Mapping[str, Any], depth: int = LITERAL_DEPTH) -> Any:
-    """The value of a literal, a name, an f-string of names, or whole-number arithmetic.
-    ValueError.
-    """
-    if depth == 0:
-        raise ValueError(f"nested more than {LITERAL_DEPTH} deep")
-    match node:
-        case ast.Name() if node.id in values:
-            return values[node.id]
-        case ast.Tuple():
-            return tuple(_value(item, values, depth - 1) for item in node.elts)
-        case ast.JoinedStr():
-            return _joined([_value(part, values, depth - 1) for part in node.values])
-        case ast.FormattedValue() if node.format_spec is None and node.conversion == -1:
-            return _value(node.value, values, depth - 1)
-        case ast.BinOp() if type(node.op) in _ARITHMETIC:
-            left = _value(node.left, values, depth - 1)
-            right = _value(node.right, values, depth - 1)
-            if not (isinstance(left, int) and isinstance(right, int)) or (
-                isinstance(node.op, ast.FloorDiv) and not right
-            ):
-                raise ValueError("not whole numbers")
-            result = _ARITHMETIC[type(node.op)](left, right)
-            if abs(result) > LARGEST_INTEGER:
-                raise ValueError("too large")
-            return result
-    return literal(node, depth)
-
-
-def _joined(parts: list[Any]) -> str:
-    """The text of an f-string. Texts of texts would double with each line of a file."""
-    if not all(isinstance(part, (str, int, float)) for part in parts):
-        raise ValueError("not of texts and numbers")
-    text = "".join(map(str, parts))
-    if len(text) > TEXT_LENGTH:
-        raise ValueError(f"a text of more than {TEXT_LENGTH} characters")
-    return text

@@ -11,9 +11,9 @@ import ast
 import difflib
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from inspect import cleandoc
+from inspect import cleandoc, getfullargspec
 from math import isfinite
 from typing import Any
 
@@ -21,7 +21,6 @@ from gpulab.catalog.source import UnreadableError, assigned, module_of, parsed
 from gpulab.core.limits import (
     LARGEST_EXPONENT,
     LARGEST_INTEGER,
-    LITERAL_DEPTH,
     MESSAGE_LENGTH,
     NAME_LENGTH,
     PARAMETERS,
@@ -30,7 +29,7 @@ from gpulab.core.limits import (
 from gpulab.core.text import cut
 from gpulab.scenario import GiB, KiB, MiB, Scenario, ScenarioError
 
-_UNITS = {"KiB": KiB, "MiB": MiB, "GiB": GiB}
+UNITS: Mapping[str, Any] = {"KiB": KiB, "MiB": MiB, "GiB": GiB}
 _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -41,37 +40,36 @@ _SUMS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
-def literal(node: ast.expr, depth: int = LITERAL_DEPTH) -> Any:
-    """The value of a literal, of arithmetic on numbers, and of KiB, MiB, GiB. ValueError where it
-    is none.
+def literal(node: ast.expr, names: Mapping[str, Any] = UNITS) -> Any:
+    """The value of a literal, of arithmetic on numbers, of f-strings, and of known names: KiB, MiB
+    and GiB. ValueError where it is none.
     """
-    if depth == 0:
-        raise ValueError(f"nested more than {LITERAL_DEPTH} deep")
     match node:
-        case ast.Constant():
+        case ast.Constant(value=None | bool() | int() | float() | str()):
             return _bounded(node.value)
         case ast.Tuple() | ast.List():
-            return tuple(literal(item, depth - 1) for item in node.elts)
+            return tuple(literal(item, names) for item in node.elts)
         case ast.Dict() if None not in node.keys:
-            names = [literal(key, depth - 1) for key in node.keys if key]
-            if not all(isinstance(name, str) for name in names):
+            keys = [literal(key, names) for key in node.keys if key]
+            if not all(isinstance(key, str) for key in keys):
                 raise ValueError("a table with keys that are no texts")
-            return dict(
-                zip(names, (literal(value, depth - 1) for value in node.values), strict=True)
-            )
-        case ast.Name() if node.id in _UNITS:
-            return _UNITS[node.id]
+            values = (literal(value, names) for value in node.values)
+            return dict(zip(keys, values, strict=True))
+        case ast.Name() if node.id in names:
+            return names[node.id]
         case ast.UnaryOp(op=ast.USub()):
-            return -_number(literal(node.operand, depth - 1))
+            return -_number(literal(node.operand, names))
         case ast.BinOp() if type(node.op) in _SUMS:
-            return _sum(node.op, literal(node.left, depth - 1), literal(node.right, depth - 1))
+            return _sum(node.op, literal(node.left, names), literal(node.right, names))
+        case ast.JoinedStr():
+            return "".join(str(literal(part, names)) for part in node.values)
+        case ast.FormattedValue(conversion=-1, format_spec=None):
+            return literal(node.value, names)
     raise ValueError("not a literal")
 
 
 def literal_of(text: str) -> Any:
     """The same of a text. ValueError."""
-    if len(text) > TEXT_LENGTH:
-        raise ValueError(f"a text of more than {TEXT_LENGTH} characters")
     try:
         tree = parsed(text.strip(), "eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -96,29 +94,19 @@ def _number(value: Any) -> Any:
 
 
 def _bounded(value: Any) -> Any:
-    """The value itself, where it is one that a parameter or a keyword may have."""
-    match value:
-        case None | bool():
-            return value
-        case int() if abs(value) > LARGEST_INTEGER:
-            raise ValueError(f"a whole number beyond {LARGEST_INTEGER}")
-        case float() if not isfinite(value):
-            raise ValueError("not a finite number")
-        case str() if len(value) > TEXT_LENGTH:
-            raise ValueError(f"a text of more than {TEXT_LENGTH} characters")
-        case str() if any("\ud800" <= mark <= "\udfff" for mark in value):
-            raise ValueError("a text with a surrogate, which is no character")
-        case int() | float() | str():
-            return value
-    raise ValueError("not a literal")
+    """The value itself, where it is one that a parameter may have."""
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        raise ValueError(f"a whole number beyond {LARGEST_INTEGER}")
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError("not a finite number")
+    return value
 
 
-_SCENARIO_KEYWORDS = (  # as the error message lists them
-    "needs, params, cpu, smoke, sweep, roof, per, item, clock, cache, ladder, exclusive, "
-    "increasing_memory, ranks, shows, fail_below, cases, env, claim, no_effect_reason, "
-    "terms"
-)
-_VARIANT_KEYWORDS = "needs, against, claim, unchecked"
+_KEYWORDS = {
+    "Scenario": tuple(getfullargspec(Scenario.__init__).kwonlyargs),
+    "variant": tuple(getfullargspec(Scenario.variant).kwonlyargs),
+}
+"""By what is called; as error messages list them."""
 
 
 @dataclass(frozen=True)
@@ -177,15 +165,13 @@ def read_text(text: str) -> ScenarioText:
 
 def _scenario(text: str, tree: ast.Module, node: ast.stmt, call: ast.Call) -> Scenario:
     name = _target(node)
-    values = _keywords(call, "Scenario", _SCENARIO_KEYWORDS)
+    values = _keywords(call, "Scenario")
     if len(call.args) > 1:
         raise UnreadableError(
             call.lineno, "Scenario takes one positional value, the topic", "name the others"
         )
     topic = [_literal_of("topic", call.args[0])] if call.args else []
-    scenario: Scenario = _construct(
-        call, "Scenario", _SCENARIO_KEYWORDS, lambda: Scenario(*topic, **values)
-    )
+    scenario: Scenario = _construct(call, "Scenario", lambda: Scenario(*topic, **values))
     for function in tree.body:
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for decorator in function.decorator_list:
@@ -231,15 +217,13 @@ def _add_variant(
             raise UnreadableError(
                 decorator.lineno, "variant(...) takes keywords only", "name the value"
             )
-        values = _keywords(decorator, "variant", _VARIANT_KEYWORDS)
+        values = _keywords(decorator, "variant")
 
     def placeholder() -> None:
         return None
 
     placeholder.__name__, placeholder.__doc__ = function.name, _docstring(function)
-    _construct(
-        function, "variant", _VARIANT_KEYWORDS, lambda: scenario.variant(**values)(placeholder)
-    )
+    _construct(function, "variant", lambda: scenario.variant(**values)(placeholder))
     scenario.variants[function.name] = replace(scenario.variants[function.name], function=None)
     if not (function.args.posonlyargs or function.args.args):
         raise UnreadableError(
@@ -256,9 +240,7 @@ def _add_variant(
             )
 
 
-def _construct(
-    node: ast.stmt | ast.expr, callee: str, keywords: str, construct: Callable[[], Any]
-) -> Any:
+def _construct(node: ast.stmt | ast.expr, callee: str, construct: Callable[[], Any]) -> Any:
     try:
         return construct()
     except ScenarioError as error:
@@ -267,18 +249,19 @@ def _construct(
         message = (
             str(error).replace("Scenario.__init__()", callee).replace("Scenario.variant()", callee)
         )
+        keywords = ", ".join(_KEYWORDS[callee])
         raise UnreadableError(node.lineno, message, f"{callee} takes {keywords}") from None
 
 
-def _keywords(call: ast.Call, callee: str, allowed: str) -> dict[str, Any]:
+def _keywords(call: ast.Call, callee: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for keyword in call.keywords:
         name, line = keyword.arg, keyword.value.lineno
         if name is None:
             raise UnreadableError(line, f"{callee}(**...) cannot be read", "write the keywords out")
-        if name not in allowed.split(", ") and not (callee == "Scenario" and name == "topic"):
+        if name not in _KEYWORDS[callee] and not (callee == "Scenario" and name == "topic"):
             message = f"{callee}: unexpected keyword {name!r}"
-            raise UnreadableError(line, message, _instead_of(name, allowed))
+            raise UnreadableError(line, message, _instead_of(name, _KEYWORDS[callee]))
         if name in values:
             raise UnreadableError(line, f"{name!r} is given twice", "keep one")
         values[name] = _literal_of(name, keyword.value)
@@ -288,10 +271,10 @@ def _keywords(call: ast.Call, callee: str, allowed: str) -> dict[str, Any]:
 _SIMILAR = 0.7
 
 
-def _instead_of(name: str, allowed: str) -> str:
-    close = difflib.get_close_matches(name, allowed.split(", "), 1, _SIMILAR)
+def _instead_of(name: str, allowed: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, allowed, 1, _SIMILAR)
     meant = f"did you mean {close[0]}? " if close else ""
-    return f"{meant}it takes {allowed}"
+    return f"{meant}it takes {', '.join(allowed)}"
 
 
 def _literal_of(name: str, node: ast.expr) -> Any:

@@ -6,14 +6,6 @@ Whoever applies one names it in the message. Standard library only.
 
 SOURCE_BYTES = 1_000_000
 """Of a scenario's file."""
-SOURCE_TOKENS = 100_000
-"""Words, marks, strings, comments and newlines in it: Python takes up to 10 µs and 1.5 kB to parse
-one.
-"""
-SOURCE_BRACES = 1_000
-"""Opening braces in a file of SOURCE_BYTES that has f-strings; more in a smaller one.
-`catalog.source` says why.
-"""
 MESSAGE_LENGTH = 64 * 1024
 """Characters of an exception's message, of its traceback, and of every other text in an event."""
 LINE_BYTES = 1 << 20
@@ -50,10 +42,9 @@ SWEEP_VALUES = 200
 """Values of a sweep."""
 LARGEST_INTEGER = 2**63 - 1
 """Whole numbers of parameters and events lie between this and its negative."""
-LITERAL_DEPTH = 20
-"""Nesting of literals and of arithmetic in a file that is read without running it."""
 LARGEST_EXPONENT = 64
-"""In that arithmetic, whose sides are within LARGEST_INTEGER: no power has more than 64 x 63 bits.
+"""In the arithmetic of a file that is read without running it, whose sides are within
+LARGEST_INTEGER: no power has more than 64 x 63 bits.
 """
 FILE_NAME_BYTES = 180
 """Of what a scenario's name and values add to the name of a file: file systems allow 255 in all."""

@@ -61,6 +61,8 @@ class DriverProbe(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None = None
     devices: tuple[str, ...] = ()
     problem: Finding | None = None
+    fix: str = ""
+    """What mends the problem, where it is one of a GPU that is there."""
     present: bool = True
 
 
@@ -77,13 +79,12 @@ class MachineCheck(msgspec.Struct, frozen=True, kw_only=True):
     fixes it.
     """
 
-    schema: str = "gpulab.check/1"
+    schema: str = "gpulab.check/2"
     name: str
     status: CheckStatus
-    result: Finding
+    result: str
     enables: str | None = None
-    """The code of what works once it is fixed."""
-    fix: Finding | None = None
+    fix: str | None = None
 
 
 def cpu_name() -> str:

@@ -68,9 +68,8 @@ class KernelText(msgspec.Struct, frozen=True):
 class KernelCode(msgspec.Struct, frozen=True, kw_only=True):
     """One kernel for one architecture, and how it is launched.
 
-    `instructions` counts those of the code by class (`load_128`, `fma`, `tensor`, ...), each once
-    however often it runs; `read_from` says whether that is machine code (SASS) or PTX, where there
-    is no disassembler.
+    `instructions` counts those of the machine code by class (`load_128`, `fma`, `tensor`, ...),
+    each once however often it runs; none where there is no disassembler.
     """
 
     name: Line
@@ -94,7 +93,6 @@ class KernelCode(msgspec.Struct, frozen=True, kw_only=True):
     limiter: Name | None = None
     """What keeps more blocks from fitting: threads, registers, shared memory, or blocks."""
     instructions: dict[Name, Count] = {}
-    read_from: Name = "SASS"
     digest: Name = ""
     """Of the instructions with their operands, whichever registers they are in: the same code has
     the same.

@@ -14,10 +14,10 @@ from gpulab.core.jobs import Required
 from gpulab.features.gate.outputs import Case, junit
 from gpulab.features.gate.thresholds import (
     DEFAULT_FILE,
-    ThresholdError,
     ThresholdFile,
     Thresholds,
     read_thresholds,
+    thresholds_of,
 )
 from gpulab.headless.output import Terminal
 from gpulab.headless.standard_streams import OutputError
@@ -29,19 +29,12 @@ class RunGate:
     """A command's gate: each scenario's thresholds, by flags, else by the file. UsageError."""
 
     def __init__(self, options: Options) -> None:
-        self._flags = Thresholds(
-            speedup=options.fail_below.get(""),
-            speedups={name: least for name, least in options.fail_below.items() if name},
-            slower=options.fail_if_slower,
-        )
+        self._flags = thresholds_of(options.fail_below, options.fail_if_slower)
         self._file = ThresholdFile()
         self._variants: Mapping[str, Collection[str]] = {}
         path = options.gate or DEFAULT_FILE
         if options.gate or path.is_file():
-            try:
-                self._file = read_thresholds(path)
-            except ThresholdError as error:
-                raise UsageError(str(error)) from None
+            self._file = read_thresholds(path)
 
     def of(self, scenario: str) -> Thresholds:
         """Return a scenario's thresholds: flags, for variants that it has, over the file's."""
@@ -79,10 +72,7 @@ class RunGate:
             scenarios |= {entry.name for entry in catalog()}
             folder = Path(self._file.path).parent
             scenarios |= {name for name in self._file.scenarios if _has_file(name, folder)}
-        try:
-            self._file.check(scenarios)
-        except ThresholdError as error:
-            raise UsageError(str(error)) from None
+        self._file.check(scenarios)
         every = {name for names in variants.values() for name in names}
         for name in self._flags.speedups if every else ():
             if name not in every:

@@ -195,7 +195,7 @@ def _key_of_field(name: str) -> str:
 
 _BY_KIND = frozenset(("partition", "repeated", "seconds", "copies_s", "exposed_s", "clocks_s"))
 """Fields whose keys are kinds of time, copies or clocks: `data wait` is data_wait in JSON."""
-_BY_FIELD = frozenset(("last", "peaks", "recent", "limits", "means", "unsupported"))
+_BY_FIELD = frozenset(("last", "peaks", "limits", "means", "unsupported"))
 """Fields whose keys are fields of telemetry: `power` is power_w in JSON."""
 
 

@@ -109,7 +109,7 @@ def test_an_unexpected_keyword_is_answered_with_those_there_are():
 
 
 def test_what_is_no_literal_has_no_value():
-    for text in ("f()", "x", "[*y]", "{**y}", "'a' * 3", "1 / 0", "f'{x}'"):
+    for text in ("f()", "x", "[*y]", "{**y}", "'a' * 3", "1 / 0", "f'{x}'", "f'{1!r}'"):
         with pytest.raises(ValueError):  # noqa: PT011
             literal(ast.parse(text, mode="eval").body)
 

@@ -68,7 +68,7 @@ def test_a_kernel_in_triton_is_tuned_and_read(lab):
     finished.result = json.loads(finished.stdout)
     variant = finished.variant("in_triton")
     (kernel,) = variant["kernels"]
-    assert (kernel["name"], kernel["read_from"]) == ("scaled", "SASS")
+    assert kernel["name"] == "scaled"
     assert kernel["registers"] > 0
     assert kernel["stages"] >= 1
     assert kernel["spill_bytes"] == 0

@@ -18,7 +18,7 @@ _OVER_SCRIPT = (sys.executable, str(TESTS / "nets" / "over_script.py"))
 _PROGRAM = re.compile(r"(gpulab|srun|sudo|ssh|jq|pip|python3|for|\.venv/\S+)(?=\s|$)")
 _LEFT_OUT = (
     (r"pip install", "the network"),
-    (r"^(srun|sudo|ssh|jq|for)\b|--fleet ray", "other programs"),
+    (r"^(srun|sudo|ssh|jq|for)\b", "other programs"),
     (r"--device cuda", "a GPU"),
     (r"--(sass|ptx|arch)|--show", "a compiler of CUDA"),
     (r"--doctor", "what the machine has"),

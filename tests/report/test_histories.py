@@ -50,7 +50,6 @@ def test_values_of_the_last_readings_and_the_largest_of_all():
     )
     assert (telemetry.gpu, telemetry.uuid, telemetry.readings) == ("H100", "GPU-1", 3)
     assert telemetry.last == {"power": 400.0, "sm": 10.0}
-    assert telemetry.recent == {"power": [300.0, 500.0, 400.0], "sm": [10.0]}
     assert telemetry.peaks == {"power": 500.0, "sm": 10.0}
     assert (telemetry.limits, telemetry.health) == ({"power": 700.0}, {"ecc": 0.0})
 

@@ -7,8 +7,7 @@ from synthetic_runs import opening, report_of, request, run_of
 from gpulab.core import events as e
 from gpulab.core.statuses import Cache, Clock
 from gpulab.features.alone.events import AloneRun
-from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
-from gpulab.features.telemetry.fields import POWER_CAP
+from gpulab.features.telemetry.events import POWER_CAP, Telemetry, TelemetryStarted
 
 ON = request(telemetry="on")
 

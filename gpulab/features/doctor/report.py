@@ -28,19 +28,16 @@ from gpulab.catalog.needs import (
     installed,
     torch_cuda,
 )
+from gpulab.catalog.source import shown_path
 from gpulab.commit import version
 from gpulab.core import terminal
 from gpulab.core.findings import Finding
 from gpulab.core.machine import CheckStatus, DriverProbe, MachineCheck, TorchProbe
 from gpulab.core.text import plain
+from gpulab.core.units import byte_count, plural
 from gpulab.features.doctor import findings
-from gpulab.features.telemetry.findings import (
-    driver_not_loaded,
-    driver_was_updated,
-    gpu_lost,
-    gpu_needs_reset,
-)
 from gpulab.proc.spawn import HangsError, capture
+from gpulab.report.sentences import sentence
 from gpulab.session.drive import Interrupts
 from gpulab.session.run_files import default_path
 
@@ -103,6 +100,13 @@ _NVRTC_LIBRARIES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 _TORCH = "torch"
 """The name of its check."""
 _REINSTALL_TORCH = "pip install --force-reinstall torch"
+_GPU_MACHINE = "a machine with an NVIDIA GPU"
+_MANY_COLOURS = 1 << 24
+
+_EVERYTHING = "everything"
+_ON_GPU = "every scenario on a GPU"
+_CUDA_LESSONS = "the CUDA C++ lessons"
+_TRITON_LESSONS = "the Triton lessons, torch.compile on a GPU"
 
 
 def examine() -> list[MachineCheck]:
@@ -110,7 +114,7 @@ def examine() -> list[MachineCheck]:
     torch = probe_torch()
     driver = probe_driver()
     return [
-        _ok("gpulab", findings.versions(gpulab=version(), python=platform.python_version())),
+        _ok("gpulab", f"{version()}, Python {platform.python_version()}"),
         check_torch(torch, driver),
         check_driver(torch, driver),
         *_devices(torch),
@@ -139,19 +143,21 @@ def check_torch(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:
     """Return whether torch is there, works, and was built for the machine's GPU."""
     problem = broken_torch() or torch.problem
     if torch_cuda() == NO_TORCH and broken_torch() is None:
-        return _missing(_TORCH, findings.not_there(), "everything", _command("pip install torch"))
+        return _missing(_TORCH, "not installed", _EVERYTHING, "pip install torch")
     if problem:
-        fix = _command(_REINSTALL_TORCH)
+        fix = _REINSTALL_TORCH
         if problem.code == findings.probe_hangs.code:
-            fix = findings.reboot()
+            fix = "reboot"
         if problem.code == findings.probe_ended.code:
             problem = failed_import_of_torch(**problem.values)  # type: ignore[arg-type]
-        return _broken(_TORCH, problem, "everything", fix)
-    gpu_unused = torch.cuda is None and _is_gpu_there(driver)
-    result = findings.torch_build(torch=torch.torch, cuda=torch.cuda, gpu_unused=gpu_unused)
-    if gpu_unused:
-        return _missing(_TORCH, result, "gpu_scenarios", _command(_REINSTALL_TORCH))
-    return _ok(_TORCH, result)
+        return _broken(_TORCH, sentence(problem), _EVERYTHING, fix)
+    if torch.cuda:
+        return _ok(_TORCH, f"{torch.torch or 'unknown'}, built for CUDA {torch.cuda}")
+    result = f"{torch.torch or 'unknown'}, a build without CUDA"
+    if not _is_gpu_there(driver):
+        return _ok(_TORCH, result)
+    unused = f"{result}, in a machine with an NVIDIA device"
+    return _missing(_TORCH, unused, _ON_GPU, _REINSTALL_TORCH)
 
 
 def check_driver(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:
@@ -159,24 +165,24 @@ def check_driver(torch: TorchProbe, driver: DriverProbe) -> MachineCheck:
     version = driver.version
     if devices_are_hidden():
         value = os.environ["CUDA_VISIBLE_DEVICES"]
-        result = findings.devices_hidden_by(version=version, value=value)
-        return _missing("driver", result, "gpu_scenarios", _command("unset CUDA_VISIBLE_DEVICES"))
+        result = f"{version or 'unknown'}; CUDA_VISIBLE_DEVICES={value!r} hides every device"
+        return _missing("driver", result, _ON_GPU, "unset CUDA_VISIBLE_DEVICES")
     if driver.problem and driver.present:
-        return _broken(
-            "driver", driver.problem, "telemetry_and_gpu_scenarios", _driver_fix(driver.problem)
-        )
+        fix = driver.fix or "nvidia-smi; then read the kernel log (dmesg | grep -i nvrm)"
+        if driver.problem.code == findings.probe_hangs.code:
+            fix = "reboot"
+        return _broken("driver", sentence(driver.problem), f"telemetry, and {_ON_GPU}", fix)
     if torch.cuda_error and (version or has_gpu()):
-        result = findings.torch_without_driver(version=version, message=torch.cuda_error)
-        return _broken("driver", result, "gpu_scenarios", findings.ask_nvidia_smi_or_reboot())
+        result = f"{version or 'unknown'}; torch: {torch.cuda_error}"
+        fix = "nvidia-smi shows details; after an update of the driver, reboot"
+        return _broken("driver", result, _ON_GPU, fix)
     if version or any(device.on_gpu for device in torch.devices):
-        return _ok("driver", findings.driver_answers(version=version, devices=list(driver.devices)))
+        version = version or "working, version not shown here"
+        return _ok("driver", ", ".join([version, *driver.devices]))
     if has_gpu():
-        return _missing(
-            "driver", findings.gpu_without_driver(), "gpu_scenarios", findings.install_driver()
-        )
-    return _missing(
-        "driver", findings.no_gpu_and_no_driver(), "gpu_scenarios", findings.use_gpu_machine()
-    )
+        fix = "install the NVIDIA driver that your distribution packages"
+        return _missing("driver", "an NVIDIA device without its driver", _ON_GPU, fix)
+    return _missing("driver", "none, and no NVIDIA device", _ON_GPU, _GPU_MACHINE)
 
 
 def check_cupy(driver: DriverProbe) -> MachineCheck:
@@ -185,21 +191,16 @@ def check_cupy(driver: DriverProbe) -> MachineCheck:
     cuda = torch_cuda()
     extra = fitting_cupy()
     if cuda in (None, NO_TORCH):
-        result = findings.needs_cuda_torch(package=package)
-        return _missing("CuPy", result, "cuda_lessons", _torch_for_cuda(driver))
+        result = f"{package or 'not installed'}; it requires a torch built for CUDA"
+        return _missing("CuPy", result, _CUDA_LESSONS, _torch_for_cuda(driver))
     install = f"pip install 'gpulab[{extra}]'"
     if package is None:
-        return _missing("CuPy", findings.not_there(), "cuda_lessons", _command(install))
+        return _missing("CuPy", "not installed", _CUDA_LESSONS, install)
     name = package.split()[0]
     if name.startswith("cupy-cuda") and name != f"cupy-{extra}x":
-        fix = _command(f"pip uninstall -y {name} && {install}")
-        return _broken(
-            "CuPy",
-            findings.package_of_other_cuda(package=package, cuda=cuda),
-            "cuda_lessons",
-            fix,
-        )
-    return _ok("CuPy", findings.package(package=package))
+        result = f"{package} conflicts with torch built for CUDA {cuda}"
+        return _broken("CuPy", result, _CUDA_LESSONS, f"pip uninstall -y {name} && {install}")
+    return _ok("CuPy", package)
 
 
 def check_nvrtc() -> MachineCheck:
@@ -207,10 +208,9 @@ def check_nvrtc() -> MachineCheck:
     bindings = installed(NVRTC)
     library = installed(*_NVRTC_LIBRARIES)
     if bindings and (library or torch_cuda() not in (None, NO_TORCH)):
-        return _ok("NVRTC", findings.package(package=", ".join(filter(None, (bindings, library)))))
-    return _missing(
-        "NVRTC", findings.not_there(), "kernel_code", _command("pip install 'gpulab[nvrtc]'")
-    )
+        return _ok("NVRTC", ", ".join(filter(None, (bindings, library))))
+    enables = "registers and machine code of CUDA C++ kernels"
+    return _missing("NVRTC", "not installed", enables, "pip install 'gpulab[nvrtc]'")
 
 
 def _devices(torch: TorchProbe) -> list[MachineCheck]:
@@ -218,120 +218,96 @@ def _devices(torch: TorchProbe) -> list[MachineCheck]:
     for number, (device, capability) in enumerate(
         zip(torch.devices, torch.capabilities, strict=True), start=-1
     ):
+        memory = byte_count(device.memory_bytes)
         if device.on_gpu:
-            result = findings.gpu_device(
-                device=device.name,
-                capability=capability,
-                memory_bytes=device.memory_bytes,
-                uuid=device.uuid,
-            )
-            checks.append(_ok(f"cuda:{number}", result))
+            result = f"{device.name}, compute capability {capability}, {memory}"
+            identified = f"{result}, {device.uuid}" if device.uuid else result
+            checks.append(_ok(f"cuda:{number}", identified))
         else:
-            result = findings.cpu_device(
-                device=device.name,
-                cores=len(os.sched_getaffinity(0)),
-                capability=capability,
-                memory_bytes=device.memory_bytes,
-            )
-            checks.append(_ok("cpu", result))
+            cores = plural(len(os.sched_getaffinity(0)), "usable core")
+            checks.append(_ok("cpu", f"{device.name}, {cores}, {capability}, {memory}"))
     return checks
 
 
 def _triton(driver: DriverProbe) -> MachineCheck:
     if package := installed("triton"):
-        return _ok("Triton", findings.package(package=package))
+        return _ok("Triton", package)
     if torch_cuda() in (None, NO_TORCH):
-        result = findings.comes_with_cuda_torch()
-        return _missing("Triton", result, "triton_lessons", _torch_for_cuda(driver))
-    return _missing(
-        "Triton", findings.not_there(), "triton_lessons", _command("pip install triton")
-    )
+        result = "it comes with a torch built for CUDA"
+        return _missing("Triton", result, _TRITON_LESSONS, _torch_for_cuda(driver))
+    return _missing("Triton", "not installed", _TRITON_LESSONS, "pip install triton")
 
 
 def _jax() -> MachineCheck:
     if package := installed("jax"):
-        return _ok("JAX", findings.package(package=package))
-    return _missing("JAX", findings.not_there(), "jax_lesson", _command("pip install jax"))
+        return _ok("JAX", package)
+    return _missing("JAX", "not installed", "the JAX lesson", "pip install jax")
 
 
 def _compiler() -> MachineCheck:
     if path := compiler():
-        return _ok("compiler", findings.file(path=path))
-    install = next((command for tool, command in _INSTALLERS.items() if shutil.which(tool)), None)
-    fix = _command(install) if install else findings.install_compiler()
-    return _missing("compiler", findings.no_compiler(), "compile_on_cpu", fix)
+        return _ok("compiler", path)
+    installs = [command for tool, command in _INSTALLERS.items() if shutil.which(tool)]
+    fix = next(iter(installs), "install g++")
+    return _missing("compiler", "no C++ compiler", "torch.compile on a CPU", fix)
 
 
 def _terminal() -> MachineCheck:
     size = shutil.get_terminal_size()
-    is_terminal = sys.stdout.isatty()
     unicode = terminal.shows_unicode()
-    result = findings.terminal(
-        columns=size.columns if is_terminal else None,
-        lines=size.lines if is_terminal else None,
-        unicode=unicode,
-        locale=terminal.locale(),
-        colours=terminal.colour_count(),
-        tmux=bool(os.environ.get("TMUX")),
-        ssh=terminal.over_ssh(),
-    )
+    is_terminal = sys.stdout.isatty()
+    facts = [
+        f"{size.columns}x{size.lines}" if is_terminal else "stdout is not a terminal",
+        "UTF-8" if unicode else f"ASCII (locale {terminal.locale()})",
+        _colours(terminal.colour_count()),
+    ]
+    if os.environ.get("TMUX"):
+        facts.append("in tmux")
+    if terminal.over_ssh():
+        facts.append("over SSH: the screen is drawn twice a second")
+    result = ", ".join(facts)
     if unicode:
         return _ok("terminal", result)
     fix = "tmux -u attach" if terminal.tmux_shows_unicode() is False else "export LC_ALL=C.UTF-8"
-    return _missing("terminal", result, "finer_drawing", _command(fix))
+    return _missing("terminal", result, "finer drawing; everything has an ASCII form", fix)
+
+
+def _colours(count: int) -> str:
+    if count == _MANY_COLOURS:
+        return "16 million colours"
+    return f"{count} colours" if count else "no colours"
 
 
 def _run_files() -> MachineCheck:
     folder = default_path("x").parent
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if existing.is_dir() and os.access(existing, os.W_OK):
-        return _ok("run files", findings.file(path=str(folder)))
-    result = findings.folder_not_writable(path=str(existing))
-    return _broken("run files", result, "runs_without_output", findings.set_state_home())
+        return _ok("run files", shown_path(folder))
+    result = f"{shown_path(existing)} is not writable"
+    fix = "export XDG_STATE_HOME=FOLDER, with a writable folder"
+    return _broken("run files", result, "a history of runs", fix)
 
 
-def _ok(name: str, result: Finding) -> MachineCheck:
+def _ok(name: str, result: str) -> MachineCheck:
     return MachineCheck(name=name, status=CheckStatus.OK, result=result)
 
 
-def _missing(name: str, result: Finding, enables: str, fix: Finding) -> MachineCheck:
+def _missing(name: str, result: str, enables: str, fix: str) -> MachineCheck:
     return MachineCheck(
         name=name, status=CheckStatus.MISSING, result=result, enables=enables, fix=fix
     )
 
 
-def _broken(name: str, result: Finding, enables: str, fix: Finding) -> MachineCheck:
+def _broken(name: str, result: str, enables: str, fix: str) -> MachineCheck:
     return MachineCheck(
         name=name, status=CheckStatus.BROKEN, result=result, enables=enables, fix=fix
     )
 
 
-def _command(command: str) -> Finding:
-    return findings.run_command(command=command)
-
-
-def _driver_fix(problem: Finding) -> Finding:
-    match problem.code:
-        case driver_was_updated.code:
-            return findings.reboot_or_reload()
-        case driver_not_loaded.code:
-            return findings.load_driver()
-        case gpu_lost.code | gpu_needs_reset.code | findings.probe_hangs.code:
-            return findings.reboot()
-    return findings.ask_nvidia_smi_and_kernel_log()
-
-
-_GPU_PROBLEMS = {
-    known.code for known in (driver_was_updated, driver_not_loaded, gpu_lost, gpu_needs_reset)
-}
-
-
 def _is_gpu_there(driver: DriverProbe) -> bool:
     """A driver that is out of order lists no device, and a container may lack its files."""
-    problem = driver.problem.code if driver.problem else ""
-    return has_gpu() or driver.version is not None or problem in _GPU_PROBLEMS
+    return has_gpu() or driver.version is not None or bool(driver.fix)
 
 
-def _torch_for_cuda(driver: DriverProbe) -> Finding:
-    there = _is_gpu_there(driver)
-    return _command(_REINSTALL_TORCH) if there else findings.use_gpu_machine()
+def _torch_for_cuda(driver: DriverProbe) -> str:
+    return _REINSTALL_TORCH if _is_gpu_there(driver) else _GPU_MACHINE

@@ -25,7 +25,7 @@ from gpulab.features.fleet.findings import (
 )
 from gpulab.features.fleet.reading import FileFacts, median_of
 from gpulab.features.fleet.report import GpuReport, Ratio, Resource
-from gpulab.features.telemetry.fields import reason_names
+from gpulab.features.telemetry.events import reason_names
 
 _LEAST = 0.03
 """A GPU that is less slower is as its maker sells it."""

@@ -26,8 +26,7 @@ from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
 from gpulab.core.machine import Device
 from gpulab.core.run_file import RunFileError, read_run_file
 from gpulab.features.roofline.events import CeilingsMeasured
-from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
-from gpulab.features.telemetry.fields import HELD_BACK
+from gpulab.features.telemetry.events import HELD_BACK, Telemetry, TelemetryStarted
 from gpulab.scenario import CONTROL, Param
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from gpulab.catalog.view import best_comparison
 from gpulab.core.machine import Device
 from gpulab.report.past import PastRun
 from gpulab.scenario import Param
-from gpulab.stats.comparison import FEWEST_TO_JUDGE
+from gpulab.stats.comparison import Earlier, earlier_of
 
 SCHEMA = "gpulab.history/2"
 _LAST_RUNS = 20
@@ -35,14 +35,6 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
     after: str
 
 
-class Range(msgspec.Struct, frozen=True, kw_only=True):
-    """From the lowest to the highest speedup of some runs, by their 99 % intervals."""
-
-    runs: int
-    low: float
-    high: float
-
-
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """The speedup of one run, with its 99 % interval where it has one."""
 
@@ -52,7 +44,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     speedup: float
     low: float | None = None
     high: float | None = None
-    outside: Range | None = None
+    outside: Earlier | None = None
     """The range of the last runs before it, where it lies outside."""
     changed: tuple[Changed, ...] = ()
     """Of the environment since the run before, where it lies outside."""
@@ -185,10 +177,11 @@ def _trend(runs: Sequence[PastRun], pair: tuple[str, str]) -> Trend:
                 low=entry.low,
                 high=entry.high,
             )
-            outside = _outside(point, points[-_LAST_RUNS:])
-            if outside is not None and before is not None:
+            last = [each.speedup for each in points[-_LAST_RUNS:]]
+            earlier = earlier_of(last, entry.speedup.ends)
+            if before is not None and earlier is not None and earlier.outside:
                 changed = tuple(_changes(before, run))
-                point = replace(point, outside=outside, changed=changed)
+                point = replace(point, outside=earlier, changed=changed)
             points.append(point)
             before = run
     variant, against = pair
@@ -208,17 +201,6 @@ def trend_around(runs: Sequence[PastRun], chosen: PastRun) -> tuple[Trend, int] 
         if near and (best := best_comparison(run)) is not None:
             return _trend(near, (best.variant, best.against)), len(same)
     return None
-
-
-def _outside(point: Point, last: Sequence[Point]) -> Range | None:
-    """The range of these, where the point lies outside."""
-    if len(last) < FEWEST_TO_JUDGE:
-        return None
-    low = min(each.low or each.speedup for each in last)
-    high = max(each.high or each.speedup for each in last)
-    if low <= (point.high or point.speedup) and (point.low or point.speedup) <= high:
-        return None
-    return Range(runs=len(last), low=low, high=high)
 
 
 def _changes(before: PastRun, after: PastRun) -> Iterator[Changed]:

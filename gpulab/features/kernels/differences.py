@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from gpulab.core.payloads import KernelCode
-from gpulab.features.kernels.instructions import MATRIX
+from gpulab.features.kernels.instructions import ALL, MATRIX
 
 _INSTRUCTIONS = (
     *(f"{kind}_{bits}" for kind in ("load", "store") for bits in (256, 128, 96, 64, 32, 16, 8)),
@@ -29,6 +28,35 @@ _INSTRUCTIONS = (
     "special",
     "read_only_load",
 )
+_WORST: dict[str, Callable[..., float | None]] = {
+    "spill_bytes": max,
+    "bank_conflicts": max,
+    "load_use": min,
+    "store_use": min,
+    "shared_bytes": max,
+    "threads": max,
+    "stages": max,
+    "registers": max,
+    "occupancy": min,
+}
+_USUAL = {"bank_conflicts": 1}
+_ORDER = (
+    "kernels",
+    *MATRIX,
+    "spill_bytes",
+    "bank_conflicts",
+    "load_use",
+    "store_use",
+    "divergent_branch",
+    "loop",
+    "shared_bytes",
+    "threads",
+    "stages",
+    *_INSTRUCTIONS,
+    "registers",
+    "occupancy",
+)
+"""What usually matters first."""
 _FEWEST_SHARE = 0.005
 """Shares closer than this are equal as they are printed."""
 
@@ -75,64 +103,25 @@ def changes(before: Sequence[KernelCode], after: Sequence[KernelCode]) -> list[C
     """Empty where the kernels have the same code and launch."""
     if not before or not after:
         return []
-    changed = [
-        Change(what=what, before=old, after=new)
-        for what, old, new in _figures(before, after)
-        if old != new
-        and not (old is not None and new is not None and 0 < abs(old - new) < _FEWEST_SHARE)
-    ]
+    changed = []
+    for what in _ORDER:
+        old = _figure(before, what)
+        new = _figure(after, what)
+        if old is not None and new is not None and abs(old - new) >= _FEWEST_SHARE:
+            changed.append(Change(what=what, before=old, after=new))
     if not changed and [kernel.digest for kernel in before] != [kernel.digest for kernel in after]:
         # Other operands or other instructions of no class: as many of them, perhaps.
-        return [
-            Change(
-                what="all", before=_instructions(before)["all"], after=_instructions(after)["all"]
-            )
-        ]
+        return [Change(what=ALL, before=_figure(before, ALL), after=_figure(after, ALL))]
     return changed
 
 
-def _figures(
-    before: Sequence[KernelCode], after: Sequence[KernelCode]
-) -> Iterable[tuple[str, float | None, float | None]]:
-    def both(
-        what: str, of: Callable[[Sequence[KernelCode]], float | None]
-    ) -> tuple[str, float | None, float | None]:
-        return what, of(before), of(after)
-
-    old = _instructions(before)
-    new = _instructions(after)
-    yield both("kernels", len)
-    for kind in MATRIX:
-        yield kind, old[kind], new[kind]
-    yield both("spill_bytes", lambda kernels: max(kernel.spill_bytes for kernel in kernels))
-    yield both(
-        "bank_conflicts", lambda kernels: max(kernel.bank_conflicts or 1 for kernel in kernels)
-    )
-    for what in ("load_use", "store_use"):
-        was = _least(before, what)
-        now = _least(after, what)
-        if was is not None and now is not None:
-            yield what, was, now
-    for kind in ("divergent_branch", "loop"):
-        yield kind, old[kind], new[kind]
-    yield both("shared_bytes", lambda kernels: max(kernel.shared_bytes for kernel in kernels))
-    if all(kernel.threads for kernel in (*before, *after)):
-        yield both("threads", lambda kernels: max(kernel.threads or 0 for kernel in kernels))
-    if all(kernel.stages is not None for kernel in (*before, *after)):
-        yield both("stages", lambda kernels: max(kernel.stages or 0 for kernel in kernels))
-    for kind in _INSTRUCTIONS:
-        yield kind, old[kind], new[kind]
-    yield both("registers", lambda kernels: max(kernel.registers for kernel in kernels))
-    was = _least(before, "occupancy")
-    now = _least(after, "occupancy")
-    if was is not None and now is not None:
-        yield "occupancy", was, now
-
-
-def _instructions(kernels: Sequence[KernelCode]) -> Counter[str]:
-    return sum((Counter(kernel.instructions) for kernel in kernels), Counter())
-
-
-def _least(kernels: Sequence[KernelCode], figure: str) -> float | None:
-    values = [value for kernel in kernels if (value := getattr(kernel, figure)) is not None]
-    return min(values, default=None)
+def _figure(kernels: Sequence[KernelCode], what: str) -> float | None:
+    """The figure of the worst kernel, or the number of all its instructions of a class; None where
+    it is not known.
+    """
+    if what == "kernels":
+        return len(kernels)
+    if what not in _WORST:
+        return sum(kernel.instructions.get(what, 0) for kernel in kernels)
+    values = [value for kernel in kernels if (value := getattr(kernel, what)) is not None]
+    return _WORST[what](values, default=_USUAL.get(what))

@@ -1,6 +1,6 @@
-"""Instructions by class, of SASS or of PTX; and theoretical occupancy.
+"""Instructions of machine code (SASS) by class; and theoretical occupancy.
 
-Opcodes: CUDA Binary Utilities, "Instruction Set Reference"; PTX ISA, "Instruction Set".
+Opcodes: CUDA Binary Utilities, "Instruction Set Reference".
 
 Limits by compute capability: CUDA C++ Programming Guide, "Technical Specifications per Compute
 Capability"; register allocation by warps in units of 256: CUDA occupancy calculator.
@@ -45,20 +45,6 @@ _CLASSES = {
     "bulk_copy": ("UBLKCP", "UTMALDG", "UTMASTG"),
 }
 _CLASS = {opcode: kind for kind, opcodes in _CLASSES.items() for opcode in opcodes}
-_BULK_COPIES = ("cp.async.bulk.shared", "cp.async.bulk.global", "cp.async.bulk.tensor")
-_PTX_SPACES = {"global": "", "shared": "shared_", "local": "local_"}
-PTX_LINE = re.compile(r"^\s*(?:@!?%\w+\s+)?(?P<opcode>[a-z][\w.:]*)(?P<operands>[^;]*);")
-PTX_LABEL = re.compile(r"^\s*(\$\w+):")
-_PTX_CLASSES = {
-    "fma": ("fma",),
-    "add_or_multiply": ("add", "sub", "mul"),
-    "barrier": ("bar", "barrier"),
-    "shuffle": ("shfl", "redux"),
-    "atomic": ("atom", "red"),
-    "mma": ("mma", "wmma"),
-    "special": ("ex2", "lg2", "rcp", "rsqrt", "sin", "cos"),
-}
-_PTX_CLASS = {opcode: kind for kind, opcodes in _PTX_CLASSES.items() for opcode in opcodes}
 
 
 def count_sass(lines: Sequence[str]) -> dict[str, int]:
@@ -94,41 +80,6 @@ def _matrix_class(matrix: re.Match[str]) -> str:
     return "wgmma" if matrix["group"] else "mma"
 
 
-def count_ptx(body: str) -> dict[str, int]:
-    """The same of a kernel's PTX, without what the assembler makes of it, such as spills."""
-    counts: Counter[str] = Counter()
-    seen: set[str] = set()
-    for line in body.splitlines():
-        if label := PTX_LABEL.match(line):
-            seen.add(label[1])
-        instruction = PTX_LINE.match(line)
-        if instruction is None:
-            continue
-        opcode = instruction["opcode"]
-        operands = instruction["operands"]
-        counts[ALL] += 1
-        base, *modifiers = opcode.split(".")
-        space = next((modifier for modifier in modifiers if modifier in _PTX_SPACES), None)
-        if base in ("ld", "st") and "param" not in modifiers:
-            kind = f"{_PTX_SPACES[space or 'global']}{'load' if base == 'ld' else 'store'}"
-            counts[_access(kind, opcode, vector=vector_width(modifiers))] += 1
-            counts["read_only_load"] += "nc" in modifiers
-        elif opcode.startswith(("cp.async.ca", "cp.async.cg")):
-            counts["async_copy"] += 1
-        elif opcode.startswith(_BULK_COPIES):
-            counts["bulk_copy"] += 1
-        elif opcode.startswith(("wgmma.mma_async", "tcgen05.mma")):
-            counts[base] += 1
-        elif base == "bra":
-            counts["loop" if operands.strip() in seen else "branch"] += 1
-        elif base in _PTX_CLASS:
-            kind = _PTX_CLASS[base]
-            counts[kind] += kind != "add_or_multiply" or opcode.endswith(
-                ("f32", "f64", "f16", "f16x2", "bf16x2")
-            )
-    return {kind: count for kind, count in counts.items() if count}
-
-
 def entry_body(ptx: str, entry: str) -> str:
     """The PTX between the braces of one kernel."""
     _, _, rest = ptx.partition(f".entry {entry}(")
@@ -151,18 +102,13 @@ def _half_fma(operands: str) -> str:
     return "add_or_multiply" if zeros[-1] else "fma"
 
 
-def _access(kind: str, opcode: str, vector: int = 1) -> str:
+def _access(kind: str, opcode: str) -> str:
     """The class of an access with its width in bits."""
     if matrices := _MATRICES.match(opcode):
         return f"{kind}_{32 * int(matrices[1] or 1)}"
     widths = _WIDTH.findall(opcode)
-    bits = int(widths[-1]) * vector if widths else 32
+    bits = int(widths[-1]) if widths else 32
     return kind if kind == "async_copy" or kind.startswith("local") else f"{kind}_{bits}"
-
-
-def vector_width(modifiers: Sequence[str]) -> int:
-    """Elements of an access in PTX, by its modifiers."""
-    return next((int(modifier[1]) for modifier in modifiers if modifier in ("v2", "v4", "v8")), 1)
 
 
 def _is_back(target: str, place: int) -> bool:

@@ -18,12 +18,12 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gpulab.features.kernels.instructions import PTX_LABEL, PTX_LINE, vector_width
-
 _LANES = 32
 _BANKS = 32
 _WORD = 4
 _SECTOR = 32
+_LINE = re.compile(r"^\s*(?:@!?%\w+\s+)?(?P<opcode>[a-z][\w.:]*)(?P<operands>[^;]*);")
+_LABEL = re.compile(r"^\s*(\$\w+):")
 _BRANCH = re.compile(r"^\s*(?:@!?%\w+\s+)?bra(?:\.uni)?\s+(\$\w+);")
 _WIDTH = re.compile(r"\.[usbf](8|16|32|64|128|256)\b")
 _ADDRESS = re.compile(r"\[(?P<base>[%\w$]+)(?:\s*\+\s*(?P<offset>-?\d+))?\]")
@@ -82,7 +82,7 @@ def accesses(body: str, threads: tuple[int, int, int]) -> Accesses:
     lines = body.splitlines()
     loops = _loops(lines)
     for place, line in enumerate(lines):
-        found = PTX_LINE.match(line)
+        found = _LINE.match(line)
         if found is None:
             continue
         base, *modifiers = found["opcode"].split(".")
@@ -210,9 +210,7 @@ class _Registers:
 
 def _loops(lines: list[str]) -> list[tuple[int, int]]:
     """The first and the last line of each loop: a label, and a branch back to it."""
-    labels = {
-        found[1]: place for place, line in enumerate(lines) if (found := PTX_LABEL.match(line))
-    }
+    labels = {found[1]: place for place, line in enumerate(lines) if (found := _LABEL.match(line))}
     branches = [
         (place, found[1]) for place, line in enumerate(lines) if (found := _BRANCH.match(line))
     ]
@@ -230,7 +228,8 @@ def _widest(use: list[tuple[int, float]]) -> float | None:
 def _bytes(opcode: str, modifiers: list[str]) -> int:
     """Return what one lane reads or writes."""
     widths = _WIDTH.findall(opcode)
-    return int(widths[-1]) // 8 * vector_width(modifiers) if widths else _WORD
+    vector = next((int(modifier[1]) for modifier in modifiers if modifier in ("v2", "v4", "v8")), 1)
+    return int(widths[-1]) // 8 * vector if widths else _WORD
 
 
 def _passes(addresses: tuple[int, ...], size: int) -> int:

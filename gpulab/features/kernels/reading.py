@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from gpulab.core.payloads import KernelCode, KernelText
 from gpulab.features.kernels.compiler import compile_kernel
-from gpulab.features.kernels.instructions import count_ptx, count_sass, entry_body, occupancy
+from gpulab.features.kernels.instructions import count_sass, entry_body, occupancy
 from gpulab.features.kernels.memory_accesses import accesses
 from gpulab.proc.spawn import HangsError, capture
 
@@ -123,19 +123,17 @@ def read_kernel(text: KernelText, arch: str, file: str = "kernel.cu") -> KernelC
 
 
 def _code(launched: KernelCode, cubin: bytes, ptx: str, entry: str) -> KernelCode:
-    """The same with its occupancy, and what is in its machine code, or else in its PTX."""
+    """The same with its occupancy, and what is in its machine code, where that can be read."""
     fits = None
     if launched.threads is not None:
         fits = occupancy(launched.arch, launched.threads, launched.registers, launched.shared_bytes)
     lines = sass_lines(cubin, entry)
-    body = entry_body(ptx, entry)
     return replace(
         launched,
         occupancy=fits.share if fits else None,
         limiter=fits.limiter if fits else None,
-        instructions=count_ptx(body) if lines is None else count_sass(lines),
-        read_from="PTX" if lines is None else "SASS",
-        digest=digest(lines or body.splitlines(), entry),
+        instructions=count_sass(lines or ()),
+        digest=digest(lines or entry_body(ptx, entry).splitlines(), entry),
     )
 
 

@@ -106,19 +106,19 @@ def _page(
         shown += _launch(codes) if pipelined else []
         table.add_row(*(Text(cell) for cell in (name, *shown, *_resources(codes))))
     first = next(code for codes in of_variants.values() for code in codes)
-    mixes = [(name, _mix(name, codes)) for name, codes in of_variants.items()]
-    parts: list[Block] = [table, "", _named(mixes, "dim")]
+    parts: list[Block] = [table]
+    note = "nothing is counted: nvdisasm, which reads machine code, is not there"
+    if any(code.instructions for codes in of_variants.values() for code in codes):
+        mixes = [(name, _mix(name, codes)) for name, codes in of_variants.items()]
+        parts += ["", _named(mixes, "dim")]
+        note = f"counted in the SASS for {first.arch}, each instruction once, however often it runs"
     if differences:
         lines = [
             (name, f"against {each.against}: {difference_words(each)}")
             for name, each in differences.items()
         ]
         parts += ["", _named(lines, "")]
-    counted = (
-        f"counted in the {first.read_from} for {first.arch}, each instruction once, however "
-        "often it runs"
-    )
-    return Group(*parts, Text(counted, "dim"))
+    return Group(*parts, Text(note, "dim"))
 
 
 def _named(lines: Sequence[tuple[str, str]], style: str) -> Group:
@@ -156,6 +156,8 @@ def change_words(change: Change) -> str:
     if what in ("spill_bytes", "shared_bytes"):
         word = "spilled registers" if what == "spill_bytes" else "shared memory"
         return f"{word} {_size(before or 0)} → {_size(after or 0)}"
+    if what == ALL and not after:
+        return "other code"
     if what == ALL and before == after:
         return f"{after or 0:g} instructions in both, with other operands"
     return f"{instruction_words(what)} {before or 0:g} → {after or 0:g}"

@@ -52,7 +52,7 @@ from gpulab.features.roofline.findings import (
     moves_more_bytes,
 )
 from gpulab.features.roofline.physics import physics_of
-from gpulab.features.telemetry.fields import PERCENT, POWER_CAP
+from gpulab.features.telemetry.fields import PERCENT
 from gpulab.features.telemetry.report import TelemetryState
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport, fields_of
@@ -229,11 +229,11 @@ def dram_bytes_per_step(state: RunState, variant: VariantState, roofs: RoofSet) 
     nominal = next(
         (roof for roof in roofs.ceilings if roof.roof == MEMORY and roof.source == DERIVED), None
     )
-    means = state.part(TelemetryState).solo_means(variant.name)
+    alone = state.part(TelemetryState).solo_report(variant.name)
     is_cold = job is not None and job.cache == Cache.COLD
-    if solo is None or means is None or nominal is None or is_cold:
+    if solo is None or alone is None or nominal is None or is_cold:
         return None
-    share = means.means.get("dram")
+    share = alone.means.get("dram")
     if share is None:
         return None
     counted = share / PERCENT * nominal.median * (solo.ended - solo.started)
@@ -321,26 +321,26 @@ def _counters(state: RunState, variant: VariantState, device_s: float) -> Device
     """Return what the device counted in the solo run, over its own time; None if nothing."""
     telemetry = state.part(TelemetryState)
     solo = variant.last(SoloRun)
-    means = telemetry.solo_means(variant.name)
+    alone = telemetry.solo_report(variant.name)
     # flushing is most of such a run
     cold = state.timed_job is not None and state.timed_job.cache == Cache.COLD
-    if solo is None or means is None or cold or not state.on_gpu:
+    if solo is None or alone is None or cold or not state.on_gpu:
         return None
     longer = max(1.0, solo.time_s / device_s)
     started = telemetry.started
     shares = {
-        name: min(1.0, means.means[name] / PERCENT * longer)
+        name: min(1.0, alone.means[name] / PERCENT * longer)
         for name in ("sm", "occupancy", "tensor", "fp64", "fp32", "fp16", "dram")
-        if name in means.means
+        if name in alone.means
     }
-    power_w = means.means.get("power")
+    power_w = alone.means.get("power")
     if not shares and power_w is None:
         return None
     return DeviceCounters(
         **shares,
         power_w=power_w,
         power_limit_w=started.limits.get("power") if started else None,
-        capped=bool(means.reasons and means.reasons & POWER_CAP),
+        capped="P" in alone.clocks,
     )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import psutil
+from msgspec.structs import replace
 
 from gpulab.catalog.findings import run_on_cpu
 from gpulab.core.events import Event
@@ -114,10 +115,9 @@ class Sampler:
 
     def __init__(self, target: SamplingTarget, fd: int) -> None:
         self._fd = fd
-        self._others_since = self._last = monotonic()
+        self._last = monotonic()
         self._host = Host(target.worker, self._last)
         self._gpu, started = _open(target)
-        self._unsupported = started.unsupported
         self._emit(started)
 
     def run(self) -> None:
@@ -134,42 +134,28 @@ class Sampler:
 
     def _tick(self) -> None:
         began = monotonic()
-        event = Telemetry(since=self._last, values=self._host.sample(began))
-        if self._gpu is not None:
-            event = self._add_gpu(event, self._gpu, began)
-        self._emit(msgspec.structs.replace(event, t=monotonic()))
+        values = self._host.sample(began)
+        reading = self._read_gpu()
+        self._emit(replace(reading, t=monotonic(), values=values | reading.values))
         # What happens while a reading is taken may be in it or not: so the next one covers that
         # time too.
         self._last = began
+
+    def _read_gpu(self) -> Telemetry:
+        """Return what is read of the GPU; nothing where there is none, or none any more."""
+        if self._gpu is not None:
+            reading = self._gpu.read(self._last)
+            if isinstance(reading, Telemetry):
+                return reading
+            self._gpu = None
+            self._emit(TelemetryLost(reason=reading))
+        return Telemetry(since=self._last, values={})
 
     def _end(self) -> None:
         """Send what the host did since the last reading, where that is long enough."""
         now = monotonic()
         if now - self._last >= _SHORTEST_S:
             self._emit(Telemetry(t=now, since=self._last, values=self._host.sample(now)))
-
-    def _add_gpu(self, event: Telemetry, gpu: Gpu, began: float) -> Telemetry:
-        reading = gpu.read()
-        if reading.lost is not None:
-            self._gpu = None
-            self._emit(TelemetryLost(reason=reading.lost))
-            return event
-        others_since = None
-        if reading.others is not None:
-            others_since = self._others_since
-            self._others_since = began
-        unsupported = {}
-        if gpu.unsupported_fields != self._unsupported:
-            unsupported = self._unsupported = gpu.unsupported_fields
-        return msgspec.structs.replace(
-            event,
-            values=event.values | reading.values,
-            reasons=reading.reasons,
-            others=reading.others,
-            others_since=others_since,
-            unsupported=unsupported,
-            problems=reading.problems,
-        )
 
     def _emit(self, event: Event) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What is sampled of a GPU and of the host, and by whom."""
+"""What is sampled of a GPU and of the host, and by whom; and what its clock-event reasons mean."""
 
 from __future__ import annotations
 
@@ -69,3 +69,36 @@ class TelemetryEnded(Event, frozen=True):
     """
 
     sent_by = Sender.TELEMETRY | Sender.SESSION
+
+
+POWER_CAP = 0x4
+SLOWED = 0x8 | 0x20 | 0x40 | 0x80
+"""No result survives: hardware slowdown, thermal slowdowns, power brake."""
+HELD_BACK = SLOWED | POWER_CAP | 0x10
+"""Reasons worth showing: those above, the power cap, and sync boost."""
+CLOCK_REASONS = {
+    0x4: ("P", "power cap"),
+    0x8: ("H", "hardware slowdown"),
+    0x20: ("T", "thermal slowdown"),
+    0x40: ("T", "thermal slowdown by the hardware"),
+    0x80: ("B", "power brake"),
+    0x10: ("S", "sync boost"),
+    0x2: ("A", "application clocks"),
+    0x1: ("-", "idle"),
+}
+"""The driver's clock-event reasons by bit: a letter for narrow places, and the name."""
+CLOCK_LETTERS = {letter: name for letter, name in reversed(CLOCK_REASONS.values())}
+"""What each letter means; of two reasons with one letter the first."""
+
+
+def reason_names(reasons: int) -> list[str]:
+    """The names of the bits that are set."""
+    return list(dict.fromkeys(name for bit, (_, name) in CLOCK_REASONS.items() if reasons & bit))
+
+
+def reason_letters(reasons: int | None) -> str:
+    """A letter for each reason that throttles the clocks; ok for none, n/a if unknown."""
+    if reasons is None:
+        return "n/a"
+    held = (letter for bit, (letter, _) in CLOCK_REASONS.items() if reasons & bit & HELD_BACK)
+    return "".join(dict.fromkeys(held)) or "ok"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -14,7 +13,7 @@ import pynvml
 
 from gpulab.core.findings import Finding
 from gpulab.core.machine import DriverProbe
-from gpulab.features.telemetry.events import SamplingTarget, TelemetryStarted
+from gpulab.features.telemetry.events import SamplingTarget, Telemetry, TelemetryStarted
 from gpulab.features.telemetry.fields import FIELDS, PROCESSES_S
 from gpulab.features.telemetry.findings import (
     driver_error,
@@ -27,7 +26,6 @@ from gpulab.features.telemetry.findings import (
     no_driver,
     no_driver_permission,
     no_such_gpu,
-    not_in_client,
     not_in_driver,
     not_permitted,
     not_supported,
@@ -44,8 +42,6 @@ METRICS = {**_PERCENT, **_RATES}
 """Fields that GPM gives at every tick, with the numbers of its metrics."""
 _FIELD_VALUES = {186: "power", 185: "power_average", 83: "energy"}
 """NVML's field values that are read at every tick, in thousandths of the unit."""
-_BYTE_COUNTERS = {197: "pcie_tx", 198: "pcie_rx"}
-"""Those that stand for GPM's rates where there is no GPM."""
 _REASON_COUNTERS = {269: 0x20, 270: 0x40, 271: 0x80}
 """Cumulative time under a clock-event reason, which shows what fell between readings."""
 
@@ -57,11 +53,7 @@ def _clock(kind: int) -> Callable[[Any], float]:
 def _temperature(handle: Any) -> float:
     try:
         return float(pynvml.nvmlDeviceGetTemperatureV(handle, pynvml.NVML_TEMPERATURE_GPU))
-    except (
-        AttributeError,
-        pynvml.NVMLError_FunctionNotFound,
-        pynvml.NVMLError_ArgumentVersionMismatch,
-    ):
+    except (pynvml.NVMLError_FunctionNotFound, pynvml.NVMLError_ArgumentVersionMismatch):
         # an older driver
         return float(pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU))
 
@@ -93,6 +85,14 @@ _FAULTS = {
     pynvml.NVML_ERROR_NOT_FOUND: no_such_gpu,
     pynvml.NVML_ERROR_INVALID_ARGUMENT: no_such_gpu,
 }
+_FIXES = {
+    driver_not_loaded.code: "modprobe nvidia; where that fails, dmesg | grep -i nvrm says why",
+    driver_was_updated.code: "reboot, or reload its module: rmmod nvidia_uvm nvidia_drm "
+    "nvidia_modeset nvidia; nvidia-smi",
+    gpu_lost.code: "reboot",
+    gpu_needs_reset.code: "reboot",
+}
+"""What mends a fault of a GPU that is there."""
 _LOST = (pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED)
 
 
@@ -130,7 +130,9 @@ def probe() -> DriverProbe:
             _require_answers(handle)
         version = _call(pynvml.nvmlSystemGetDriverVersion)
     except NoGpuError as error:
-        return DriverProbe(problem=error.reason, present=error.reason.code != no_driver.code)
+        code = error.reason.code
+        fix = _FIXES.get(code, "")
+        return DriverProbe(problem=error.reason, fix=fix, present=code != no_driver.code)
     return DriverProbe(version=version, devices=tuple(devices))
 
 
@@ -139,8 +141,6 @@ def _require_answers(handle: Any) -> None:
     for query in _SLOW_FIELDS.values():
         try:
             query(handle)
-        except AttributeError:  # an older client has no such function
-            continue
         except pynvml.NVMLError as error:
             if error.value in _LOST:
                 raise NoGpuError(error) from None
@@ -158,7 +158,7 @@ def open_gpu(wanted: str, target: SamplingTarget) -> tuple[Gpu, TelemetryStarted
             gpu=_call(pynvml.nvmlDeviceGetName, handle),
             uuid=uuid,
             driver=_call(pynvml.nvmlSystemGetDriverVersion),
-            unsupported=gpu.unsupported_fields,
+            unsupported=gpu.newly_unsupported(),
             limits=gpu.limits(),
             health=facts,
             problems=_problems(facts),
@@ -199,7 +199,7 @@ def _gpu_instance(handle: Any) -> int | None:
         if not pynvml.nvmlDeviceIsMigDeviceHandle(handle):
             return None
         return int(pynvml.nvmlDeviceGetGpuInstanceId(handle))
-    except (pynvml.NVMLError, AttributeError):
+    except pynvml.NVMLError:
         return None
 
 
@@ -207,7 +207,7 @@ def _answers(queries: Mapping[str, Callable[[], float]]) -> dict[str, float]:
     """Return what the device reports; the rest is left out."""
     values = {}
     for name, query in queries.items():
-        with suppress(pynvml.NVMLError, AttributeError):
+        with suppress(pynvml.NVMLError):
             values[name] = float(query())
     return values
 
@@ -225,7 +225,7 @@ def _health(handle: Any) -> dict[str, float]:
             "pcie_replays": lambda: pynvml.nvmlDeviceGetPcieReplayCounter(handle),
         }
     )
-    with suppress(pynvml.NVMLError, AttributeError):
+    with suppress(pynvml.NVMLError):
         corrected, uncorrected, pending, failed = pynvml.nvmlDeviceGetRemappedRows(handle)
         values |= {"rows_corrected": corrected, "rows_uncorrected": uncorrected}
         values |= {"rows_pending": float(bool(pending)), "rows_failed": float(bool(failed))}
@@ -293,19 +293,6 @@ class Gpm:
             pynvml.nvmlGpmMigSampleGet(self._handle, self._instance, buffer)
 
 
-@dataclass
-class Reading:
-    """The values of a GPU at one tick: values by field, clock-event reasons, names of the foreign
-    processes on it, and Xids. `lost`: nothing more will come.
-    """
-
-    values: dict[str, float] = field(default_factory=dict)
-    reasons: int | None = None
-    others: list[str] | None = None
-    problems: list[Finding] = field(default_factory=list)
-    lost: Finding | None = None
-
-
 class Gpu:
     """Reads one device. `own`: it is the GPU that the worker runs on."""
 
@@ -318,27 +305,32 @@ class Gpu:
         """Of fields and of queries for several of them, the code of why they never have a value."""
         self._failures: dict[str, int] = {}
         self._due: dict[str, float] = {}
-        self._counted: dict[int, tuple[float, int]] = {}
-        """Byte counters by number: when they were read last, and what they were."""
+        self._told: dict[str, str] = {}
+        """Those of the fields, as of the last reading."""
+        self._looked_at = monotonic()
+        """When processes were looked for last."""
         self._reason_times: dict[int, int] = {}
         self._gpm: Gpm | None = None
         self._gpm_at = monotonic()
         try:
             self._gpm = Gpm(handle)
         except pynvml.NVMLError as error:
-            self._disable_gpm(_UNSUPPORTED.get(error.value) or _fault(error).code)
-        except AttributeError:
-            self._disable_gpm(not_in_client.code)
+            self._disable("gpm", _UNSUPPORTED.get(error.value) or _fault(error).code)
         self._xids: Any = None
-        with suppress(pynvml.NVMLError, AttributeError):
+        with suppress(pynvml.NVMLError):
             events = pynvml.nvmlEventSetCreate()
             pynvml.nvmlDeviceRegisterEvents(handle, pynvml.nvmlEventTypeXidCriticalError, events)
             self._xids = events
 
-    @property
-    def unsupported_fields(self) -> dict[str, str]:
-        """Fields that will never have a value, with the code of the reason."""
-        return {name: code for name, code in self._unsupported.items() if name in FIELDS}
+    def newly_unsupported(self) -> dict[str, str]:
+        """Return the fields that will never have a value, with the code of the reason, where these
+        are others than before.
+        """
+        now = {name: code for name, code in self._unsupported.items() if name in FIELDS}
+        if now == self._told:
+            return {}
+        self._told = now
+        return now
 
     def limits(self) -> dict[str, float]:
         """Return what the scales of the device's own fields end at."""
@@ -354,35 +346,46 @@ class Gpu:
             }
         )
 
-    def read(self) -> Reading:
-        """All that is due now."""
+    def read(self, since: float) -> Telemetry | Finding:
+        """All that is due now; why nothing more will come, where that is so."""
         try:
-            return self._read()
+            return self._read(since)
         except NoGpuError as error:
-            return Reading(lost=error.reason)
+            return error.reason
 
-    def _read(self) -> Reading:
+    def _read(self, since: float) -> Telemetry:
         now = monotonic()
-        reading = Reading()
+        values: dict[str, float] = {}
         # closer samples of GPM have nothing new between them
         if now - self._gpm_at > 0.1:
-            reading.values |= self._read_gpm()
-        reading.values |= self._try("fields", self._field_values) or {}
-        reading.reasons = self._try("reasons", _reasons, self._whole)
+            values |= self._read_gpm()
+        values |= self._try("fields", self._field_values) or {}
+        reasons = self._try("reasons", pynvml.nvmlDeviceGetCurrentClocksEventReasons, self._whole)
         since_last = self._try("counters", self._reasons_since_last)
         if since_last is not None:
-            reading.reasons = (reading.reasons or 0) | since_last
+            reasons = (reasons or 0) | since_last
         if self._is_due("slow", now, 0.5):
             for name, query in _SLOW_FIELDS.items():
                 # what a MIG slice has of its own
                 handle = self._handle if name in ("memory_used", "busy") else self._whole
                 value = self._try(name, query, handle)
                 if value is not None:
-                    reading.values[name] = float(value)
+                    values[name] = float(value)
+        others = others_since = None
         if self._is_due("processes", now, PROCESSES_S):
-            reading.others = self._try("processes", self._foreign_processes)
-        reading.problems = self._reported_xids()
-        return reading
+            others = self._try("processes", self._foreign_processes)
+        if others is not None:
+            others_since = self._looked_at
+            self._looked_at = now
+        return Telemetry(
+            since=since,
+            values=values,
+            reasons=reasons,
+            others=others,
+            others_since=others_since,
+            unsupported=self.newly_unsupported(),
+            problems=self._reported_xids(),
+        )
 
     def _try(self, name: str, query: Callable[..., Any], *arguments: Any) -> Any:
         """The answer, or None: now, or for good. NoGpuError where the GPU is lost."""
@@ -390,9 +393,6 @@ class Gpu:
             return None
         try:
             answer = query(*arguments)
-        except AttributeError:
-            self._unsupported[name] = not_in_client.code
-            return None
         except pynvml.NVMLError as error:
             if error.value in _LOST:
                 raise NoGpuError(error) from None
@@ -407,19 +407,12 @@ class Gpu:
         return answer
 
     def _disable(self, name: str, code: str) -> None:
-        if name == "gpm":
-            self._disable_gpm(code)
-            return
         self._unsupported[name] = code
+        if name == "gpm":
+            self._gpm = None
+            self._unsupported |= dict.fromkeys(METRICS, code)
         if name == "fields":
-            fields = (*_FIELD_VALUES.values(), *_BYTE_COUNTERS.values())
-            self._unsupported |= dict.fromkeys(fields, code)
-
-    def _disable_gpm(self, code: str) -> None:
-        self._gpm = None
-        self._unsupported |= dict.fromkeys((*METRICS, "gpm"), code)
-        for name in _BYTE_COUNTERS.values():
-            del self._unsupported[name]
+            self._unsupported |= dict.fromkeys(_FIELD_VALUES.values(), code)
 
     def _is_due(self, name: str, now: float, every_s: float) -> bool:
         if now < self._due.get(name, 0.0):
@@ -442,32 +435,16 @@ class Gpu:
                 self._unsupported[name] = code
 
     def _field_values(self) -> dict[str, float]:
-        """Power, energy and, without GPM, PCIe bytes: one call, an error for each entry."""
-        names = dict(_FIELD_VALUES)
-        if self._gpm is None:
-            names |= _BYTE_COUNTERS
+        """Power and energy: one call, an error for each entry."""
         values: dict[str, float] = {}
-        for entry in pynvml.nvmlDeviceGetFieldValues(self._whole, list(names)):
-            name = names[entry.fieldId]
+        for entry in pynvml.nvmlDeviceGetFieldValues(self._whole, list(_FIELD_VALUES)):
+            name = _FIELD_VALUES[entry.fieldId]
             if entry.nvmlReturn != pynvml.NVML_SUCCESS:
                 self._note_unsupported({name: entry.nvmlReturn})
                 continue
-            self._unsupported.pop(name, None)
             is_long = entry.valueType == pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG
-            number = entry.value.ullVal if is_long else entry.value.uiVal
-            if entry.fieldId in _FIELD_VALUES:
-                values[name] = number * _MILLI
-            elif (rate := self._rate(entry.fieldId, number)) is not None:
-                values[name] = rate
+            values[name] = (entry.value.ullVal if is_long else entry.value.uiVal) * _MILLI
         return values
-
-    def _rate(self, counter: int, count: int) -> float | None:
-        now = monotonic()
-        before = self._counted.get(counter)
-        self._counted[counter] = now, count
-        if before is None or count < before[1] or now <= before[0]:
-            return None
-        return (count - before[1]) / (now - before[0])
 
     def _reasons_since_last(self) -> int | None:
         """Reasons whose time grew since the last reading; None where nobody counts it."""
@@ -488,7 +465,7 @@ class Gpu:
         while self._xids is not None:
             try:
                 event = pynvml.nvmlEventSetWait_v2(self._xids, 0)
-            except (pynvml.NVMLError, AttributeError):
+            except pynvml.NVMLError:
                 break  # a timeout: nothing more came
             reported.append(xid(xid=int(event.eventData)))
         return reported
@@ -512,12 +489,3 @@ def _process_name(pid: int) -> str:
         return f"{psutil.Process(pid).name()} {pid}"
     except psutil.Error:
         return f"pid {pid}"
-
-
-def _reasons(handle: Any) -> int:
-    query = getattr(
-        pynvml,
-        "nvmlDeviceGetCurrentClocksEventReasons",
-        pynvml.nvmlDeviceGetCurrentClocksThrottleReasons,
-    )
-    return int(query(handle))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import inf
 from operator import or_
@@ -19,19 +18,16 @@ from gpulab.core.limits import TELEMETRY_OFF
 from gpulab.core.statuses import Cache
 from gpulab.features.telemetry import result
 from gpulab.features.telemetry.events import (
+    POWER_CAP,
+    SLOWED,
     Telemetry,
     TelemetryEnded,
     TelemetryLost,
     TelemetryStarted,
-)
-from gpulab.features.telemetry.fields import (
-    POWER_CAP,
-    PROCESSES_S,
-    RATE_HZ,
-    SLOWED,
     reason_letters,
     reason_names,
 )
+from gpulab.features.telemetry.fields import PROCESSES_S, RATE_HZ
 from gpulab.features.telemetry.findings import clocks_slowed, gpu_shared
 from gpulab.features.telemetry.result import SoloReport, TelemetryReport
 from gpulab.report.feature import Draft, Feature, Section, View
@@ -47,35 +43,24 @@ _AVERAGED_S = 1.0
 """Fields that the driver averages over a second: until then they hold what ran before."""
 
 
-@dataclass(frozen=True)
-class SoloMeans:
-    """Means over a solo run, by field; `energy_j` per step; None where nothing was read."""
-
-    means: dict[str, float]
-    energy_j: float | None
-    readings: int
-    reasons: int | None
-    slowed: float | None = None
-    """Share of the readings that show a slowdown."""
-
-
 def belongs_to(reading: Telemetry, solo: SoloRun) -> bool:
     """Return whether the whole stretch of a reading lies within a solo run."""
     # GPM's counters are up to 0.1 s old: a reading just after a change shows the past
     return reading.since >= solo.started + 0.1 and reading.t <= solo.ended
 
 
-def solo_means(readings: Sequence[Telemetry], solo: SoloRun) -> SoloMeans:
-    """Return what was read while one variant ran alone; `readings` all belong to the run."""
+def solo_report(readings: Sequence[Telemetry], solo: SoloRun) -> SoloReport:
+    """Return what was read while one variant ran alone, its energy per step; `readings` all belong
+    to the run.
+    """
     fields = {field for reading in readings for field in reading.values}
     late = [reading for reading in readings if reading.since >= solo.started + _AVERAGED_S]
     means = {}
-    for field in fields:
+    for field in fields - {"energy"}:
         chosen = late if field in _AVERAGED else readings
         values = [reading.values[field] for reading in chosen if field in reading.values]
         if values:
             means[field] = fmean(values)
-    reasons = [reading.reasons for reading in readings if reading.reasons is not None]
     counted = [
         (reading.t, reading.values["energy"]) for reading in readings if "energy" in reading.values
     ]
@@ -83,16 +68,22 @@ def solo_means(readings: Sequence[Telemetry], solo: SoloRun) -> SoloMeans:
     if len(counted) > 1 and counted[-1][1] > counted[0][1]:
         power = (counted[-1][1] - counted[0][1]) / (counted[-1][0] - counted[0][0])
         energy_j = power * (solo.ended - solo.started) / solo.steps
-    means.pop("energy", None)
+    report = SoloReport(
+        seconds=solo.ended - solo.started,
+        readings=len(readings),
+        time_s=Estimate(value=solo.time_s, low=solo.low_s, high=solo.high_s),
+        energy_j=energy_j,
+        means=means,
+    )
+    reasons = [reading.reasons for reading in readings if reading.reasons is not None]
     if not reasons:
-        return SoloMeans(means, energy_j, len(readings), None)
+        return report
     slowed = fmean(bool(each & SLOWED) for each in reasons)
-    return SoloMeans(means, energy_j, len(readings), reduce(or_, reasons), slowed)
+    return replace(report, clocks=reason_letters(reduce(or_, reasons)), slowed=slowed)
 
 
-_RECENT = 120
 _CHARTED = 200
-"""Readings that a report has, 24 s of them; and those that the charts of the screen go back to."""
+"""Readings that the charts of the screen go back to."""
 _MOST_OF_A_STAGE = 6000
 
 
@@ -118,7 +109,7 @@ class TelemetryState:
         self._slowed = False
         self._of_stage: deque[Telemetry] = deque(maxlen=_MOST_OF_A_STAGE)
         self._solo: dict[str, tuple[SoloRun, list[Telemetry]]] = {}
-        self._means: dict[str, tuple[int, SoloMeans]] = {}
+        self._reports: dict[str, SoloReport] = {}
         self._measured: tuple[float, float] | None = None
         self.clocks_final_until = self.processes_final_until = -inf
         self._undecided: deque[tuple[float, bool]] = deque(maxlen=_MOST_OF_A_STAGE)
@@ -166,15 +157,15 @@ class TelemetryState:
         self._measured = start, end
         self._count_power_caps()
 
-    def solo_means(self, variant: str) -> SoloMeans | None:
+    def solo_report(self, variant: str) -> SoloReport | None:
         """Return what was read while the variant ran alone; None where it did not."""
         if variant not in self._solo:
             return None
         solo, readings = self._solo[variant]
-        cached = self._means.get(variant)
-        if cached is None or cached[0] != len(readings):
-            cached = self._means[variant] = len(readings), solo_means(readings, solo)
-        return cached[1]
+        known = self._reports.get(variant)
+        if known is None or known.readings != len(readings):
+            known = self._reports[variant] = solo_report(readings, solo)
+        return known
 
     def final_until(self) -> float:
         """Until when no later reading can add a window."""
@@ -194,23 +185,19 @@ class TelemetryState:
         if started is None:
             return None
         over = over or self.ended
-        newest = list(self._readings)[-_RECENT:]
+        newest = list(self._readings)
         age_s = now - (newest[-1].t if newest else started.t)
+        if not self.lost:
+            newest = newest[-10:]  # a field that none of them had has no last value
         last: dict[str, float] = {}
-        # a field that none of ten readings had has no last value
-        for reading in newest[-(_RECENT if self.lost else 10) :]:
-            last |= reading.values
-        recent: dict[str, list[float]] = {}
         for reading in newest:
-            for field, value in reading.values.items():
-                recent.setdefault(field, []).append(value)
+            last |= reading.values
         return TelemetryReport(
             **fields_of(started, "gpu", "uuid", "no_gpu_reason", "limits", "health"),
             lost=self.lost,
             readings=self.readings,
             unsupported=self.unsupported,
             last=last,
-            recent=recent,
             peaks=dict(self._peaks),
             clocks=reason_letters(self._reasons),
             slowed=self._slowed,
@@ -290,26 +277,23 @@ def _measured(state: RunState, _: Samples) -> None:
 
 def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     """With what was read while the variant ran alone."""
-    solo = variant.last(SoloRun)
     built = variant.last(Built)
-    means = draft.state.part(TelemetryState).solo_means(variant.name)
-    if solo is None or means is None:
+    solo = draft.state.part(TelemetryState).solo_report(variant.name)
+    if solo is None:
         return report
     job = draft.state.timed_job
-    cold = job is not None and job.cache == Cache.COLD
-    solo_report = SoloReport(
-        time_s=Estimate(value=solo.time_s, low=solo.low_s, high=solo.high_s),
-        seconds=solo.ended - solo.started,
-        readings=means.readings,
-        items_per_s=variant.items / solo.time_s,
-        energy_j=None if means.energy_j is None or cold else means.energy_j / variant.items,
-        means=means.means,
-        clocks=reason_letters(means.reasons),
-        slowed=means.slowed,
-        bytes_per_s=rate(built.bytes if built else None, solo.time_s),
-        flops_per_s=rate(built.flops if built else None, solo.time_s),
-    )
-    return report.with_parts(solo_run=solo_report)
+    energy_j = solo.energy_j
+    if energy_j is not None:
+        energy_j /= variant.items
+    if job is not None and job.cache == Cache.COLD:
+        energy_j = None
+    time_s = solo.time_s.value
+    if built is not None:
+        solo = replace(
+            solo, bytes_per_s=rate(built.bytes, time_s), flops_per_s=rate(built.flops, time_s)
+        )
+    solo = replace(solo, items_per_s=variant.items / time_s, energy_j=energy_j)
+    return report.with_parts(solo_run=solo)
 
 
 def _add_to_run(draft: Draft, report: RunReport) -> RunReport:

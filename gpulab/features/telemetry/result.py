@@ -35,8 +35,7 @@ class TelemetryReport(msgspec.Struct, frozen=True, kw_only=True):
     """The telemetry of a run: a GPU, or the reason why none; `unsupported` gives a code for each
     field without a value.
 
-    `last`, `recent` and `peaks` are by field; `recent` has the newest readings, the oldest first.
-    The peak of energy is what was used since the first reading.
+    `last` and `peaks` are by field; the peak of energy is what was used since the first reading.
     `age_s` is how long ago the last reading was, None once sampling has ended.
     """
 
@@ -49,7 +48,6 @@ class TelemetryReport(msgspec.Struct, frozen=True, kw_only=True):
     limits: dict[str, float] = {}
     health: dict[str, float] = {}
     last: dict[str, float] = {}
-    recent: dict[str, list[float]] = {}
     peaks: dict[str, float] = {}
     clocks: str = "n/a"
     """Letters of clock throttling in the last reading, as in a solo run."""

@@ -16,7 +16,8 @@ from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.canvas import fit, wide
 from gpulab.draw.curve import draw_curve
 from gpulab.draw.panel import Panel, Rows, style_of
-from gpulab.features.telemetry.fields import CLOCK_LETTERS, FIELDS, PERCENT, RATE_HZ, columns, rows
+from gpulab.features.telemetry.events import CLOCK_LETTERS
+from gpulab.features.telemetry.fields import FIELDS, PERCENT, RATE_HZ, columns, rows
 from gpulab.features.telemetry.result import SoloReport, TelemetryReport
 from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport

@@ -1,12 +1,13 @@
 """What the answers of the probes mean: checks of values, and the words for them."""
 
 import pytest
+from conftest import printed
 from found import finding
 
 from gpulab.catalog.needs import NO_TORCH
 from gpulab.core.machine import CheckStatus, Device, DriverProbe, MachineCheck, TorchProbe
 from gpulab.features.doctor import report as doctor
-from gpulab.report.sentences import sentence
+from gpulab.features.doctor.view import doctor as table
 
 OK, MISSING, BROKEN = CheckStatus
 GPU = Device(kind="cuda", name="NVIDIA H200", uuid="GPU-1", memory_bytes=140 << 30)
@@ -30,7 +31,7 @@ def machine(monkeypatch):
 
 
 def check_of(name, status):
-    return MachineCheck(name=name, status=status, result=finding("not_there"))
+    return MachineCheck(name=name, status=status, result="not installed")
 
 
 @pytest.mark.parametrize(
@@ -49,27 +50,23 @@ def test_nothing_can_be_measured_without_torch_or_where_something_is_broken(
     assert doctor.can_measure([check_of("torch", torch), check_of("driver", driver)]) is can_measure
 
 
-def fix_of(check):
-    return sentence(check.fix) if check.fix else ""
-
-
 @pytest.mark.parametrize(
-    ("options", "torch", "status", "code", "fix"),
+    ("options", "torch", "status", "result", "fix"),
     [
-        ({"cuda": NO_TORCH}, TorchProbe(), MISSING, "not_there", "pip install torch"),
-        ({}, TorchProbe(torch="2.9"), OK, "torch_build", ""),
+        ({"cuda": NO_TORCH}, TorchProbe(), MISSING, "not installed", "pip install torch"),
+        ({}, TorchProbe(torch="2.9"), OK, "2.9, a build without CUDA", None),
         (
             {"cuda": "13.0", "gpu": True},
             TorchProbe(torch="2.9", cuda="13.0"),
             OK,
-            "torch_build",
-            "",
+            "2.9, built for CUDA 13.0",
+            None,
         ),
         (
             {"gpu": True},
             TorchProbe(torch="2.9"),
             MISSING,
-            "torch_build",
+            "2.9, a build without CUDA, in a machine with an NVIDIA device",
             "pip install --force-reinstall torch",
         ),
         (
@@ -78,58 +75,59 @@ def fix_of(check):
                 problem=finding("torch_broken", folder="torch", message="no libcudart", code=None)
             ),
             BROKEN,
-            "torch_broken",
+            "torch in torch is broken (no libcudart); pip install --force-reinstall torch",
             "pip install --force-reinstall torch",
         ),
         (
             {},
             TorchProbe(problem=finding("probe_hangs", timeout_s=120.0)),
             BROKEN,
-            "probe_hangs",
+            "no answer within 120 s: the driver hangs",
             "reboot",
         ),
     ],
 )
-def test_torch_is_there_works_and_fits_the_machine(machine, options, torch, status, code, fix):
+def test_torch_is_there_works_and_fits_the_machine(machine, options, torch, status, result, fix):
     machine(**options)
     check = doctor.check_torch(torch, NO_ANSWER)
-    assert (check.status, check.result.code, fix_of(check)) == (status, code, fix)
+    assert (check.status, check.result, check.fix) == (status, result, fix)
     assert (check.enables is None) == (status == OK)
 
 
 @pytest.mark.parametrize(
-    ("options", "torch", "driver", "status", "code", "fix"),
+    ("options", "torch", "driver", "status", "result", "fix"),
     [
         # A driver is broken only where there is a device.
-        ({}, TorchProbe(cuda_error="Found no NVIDIA driver"), NO_ANSWER, MISSING, "no_gpu_and_no_driver", "a machine"),
-        ({"gpu": True}, TorchProbe(cuda_error="no driver"), NO_ANSWER, BROKEN, "torch_without_driver", "reboot"),
-        ({"gpu": True}, TorchProbe(), NO_ANSWER, MISSING, "gpu_without_driver", "install the NVIDIA driver"),
-        ({"gpu": True, "hidden": ""}, TorchProbe(), NO_ANSWER, MISSING, "devices_hidden_by", "unset CUDA_VISIBLE_DEV"),
-        ({"gpu": True}, TorchProbe(), DriverProbe(version="580", devices=("H200",)), OK, "driver_answers", ""),
+        ({}, TorchProbe(cuda_error="Found no NVIDIA driver"), NO_ANSWER, MISSING, "none, and no NVIDIA device", "a machine"),
+        ({"gpu": True}, TorchProbe(cuda_error="no driver"), NO_ANSWER, BROKEN, "unknown; torch: no driver", "reboot"),
+        ({"gpu": True}, TorchProbe(), NO_ANSWER, MISSING, "an NVIDIA device without its driver", "install the NVIDIA driver"),
+        ({"gpu": True, "hidden": ""}, TorchProbe(), NO_ANSWER, MISSING, "hides every device", "unset CUDA_VISIBLE_DEV"),
+        ({"gpu": True}, TorchProbe(), DriverProbe(version="580", devices=("H200",)), OK, "580, H200", None),
         # It answers torch, though its library is not there: in some containers.
-        ({}, TorchProbe(devices=(GPU,), capabilities=("9.0",)), NO_ANSWER, OK, "driver_answers", ""),
-        ({"gpu": True}, TorchProbe(), DriverProbe(problem=finding("driver_was_updated")), BROKEN, "driver_was_updated",
+        ({}, TorchProbe(devices=(GPU,), capabilities=("9.0",)), NO_ANSWER, OK, "working, version not shown here", None),
+        ({"gpu": True}, TorchProbe(), DriverProbe(problem=finding("driver_was_updated"), fix="reboot"), BROKEN, "the driver was updated",
          "reboot"),
-        ({"gpu": True}, TorchProbe(), DriverProbe(problem=finding("gpu_lost")), BROKEN, "gpu_lost", "reboot"),
-        ({"gpu": True}, TorchProbe(), DriverProbe(problem=finding("driver_error", message="x")), BROKEN, "driver_error",
+        ({"gpu": True}, TorchProbe(), DriverProbe(problem=finding("gpu_lost"), fix="reboot"), BROKEN, "GPU lost", "reboot"),
+        ({"gpu": True}, TorchProbe(), DriverProbe(problem=finding("driver_error", message="x")), BROKEN, "the NVIDIA driver reports: x",
          "nvidia-smi"),
     ],
 )  # fmt: skip
 def test_the_driver_answers_its_own_library_and_torch(
-    machine, options, torch, driver, status, code, fix
+    machine, options, torch, driver, status, result, fix
 ):
     machine(**options)
     check = doctor.check_driver(torch, driver)
-    assert (check.status, check.result.code) == (status, code)
-    assert fix in fix_of(check)
-    assert bool(fix_of(check)) == (status != OK)
+    assert check.status == status
+    assert result in check.result
+    assert (check.fix is None) == (status == OK)
+    assert fix is None or fix in check.fix
 
 
 @pytest.mark.parametrize(
     ("cuda", "package", "status", "fix"),
     [
-        ("13.0", "cupy-cuda13x 14.2", OK, ""),
-        ("13.0", "cupy 14.2", OK, ""),  # built here
+        ("13.0", "cupy-cuda13x 14.2", OK, None),
+        ("13.0", "cupy 14.2", OK, None),  # built here
         (
             "13.0",
             "cupy-cuda12x 14.2",
@@ -144,8 +142,8 @@ def test_the_driver_answers_its_own_library_and_torch(
 def test_the_cupy_that_fits_the_torch_is_named(machine, cuda, package, status, fix):
     machine(cuda=cuda, cupy=package)
     check = doctor.check_cupy(NO_ANSWER)
-    assert (check.status, fix_of(check)) == (status, fix)
-    assert package is None or package in sentence(check.result)
+    assert (check.status, check.fix) == (status, fix)
+    assert package is None or package in check.result
 
 
 @pytest.mark.parametrize(
@@ -153,11 +151,34 @@ def test_the_cupy_that_fits_the_torch_is_named(machine, cuda, package, status, f
     [
         (NO_ANSWER, "a machine with an NVIDIA GPU"),
         (DriverProbe(version="580"), "pip install --force-reinstall torch"),
-        (DriverProbe(problem=finding("driver_was_updated")), "pip install --force-reinstall torch"),
-        (DriverProbe(problem=finding("gpu_lost")), "pip install --force-reinstall torch"),
+        (
+            DriverProbe(problem=finding("gpu_lost"), fix="reboot"),
+            "pip install --force-reinstall torch",
+        ),
         (DriverProbe(problem=finding("probe_failed", message="x")), "a machine with an NVIDIA GPU"),
     ],
 )
 def test_where_a_driver_speaks_of_a_gpu_no_other_machine_is_needed(machine, driver, fix):
     machine(cuda=None)
-    assert fix_of(doctor.check_cupy(driver)) == fix
+    assert doctor.check_cupy(driver).fix == fix
+
+
+def test_the_table_shows_what_a_fix_enables_and_nothing_that_drives_a_terminal(machine):
+    machine()
+    hostile = finding("torch_broken", folder="torch", message="[red]no\x1b[31m", code=None)
+    text = printed(
+        table(
+            [
+                doctor.check_torch(TorchProbe(problem=hostile), NO_ANSWER),
+                doctor.check_cupy(NO_ANSWER),
+            ]
+        ),
+        80,
+    )
+    assert "[red]no" in text
+    assert "\x1b" not in text
+    lines = [line.strip() for line in text.splitlines()]
+    assert "fix: pip install --force-reinstall torch" in lines
+    assert "enables: everything" in lines
+    assert "enables: the CUDA C++ lessons" in lines
+    assert lines[0].startswith("broken")

@@ -40,10 +40,10 @@ def test_a_folder_that_is_not_there_or_empty(lab, gpulab):
     assert "no run file could be read in empty" in process.stdout
 
 
-def test_ray_takes_all_gpus_or_all_nodes(gpulab):
-    process = gpulab("--fleet", "ray", "batched_matmul", "--device", "cuda:1")
+def test_it_measures_nothing(gpulab):
+    process = gpulab("--fleet", "folder", "--quick")
     assert process.code == 2
-    assert "takes every GPU of the cluster" in process.stderr
+    assert "--fleet measures nothing" in process.stderr
 
 
 WITHOUT = """

@@ -74,8 +74,8 @@ def test_a_variant_that_one_of_several_scenarios_has(gpulab, lab):
         ("[mine]\nfail_bellow = 1", 2, "gpulab.toml: [mine]: fail_bellow: unknown key"),
         ("[mime]\nfail_below = 1", 2, "gpulab.toml: [mime]: there is no scenario of this name"),
         ("[mine]\nfail_below.afer = 1", 2, "[mine]: fail_below.afer: there is no variant afer"),
-        ("[mine]\nfail_below = true", 2, "[mine]: fail_below = True: write a speedup, such as 1.2"),
-        ("fail_if_slower = 3", 2, 'fail_if_slower = 3: write a share, such as "3%"'),
+        ("[mine]\nfail_below = true", 2, "[mine]: fail_below = True: write a number or a text"),
+        ("fail_if_slower = 3", 2, "fail_if_slower = 3: write a share, such as 3%"),
         ("[mine", 2, "gpulab.toml: Expected"),
     ],
 )

@@ -1,10 +1,10 @@
-"""Instructions of machine code and of PTX by class: those that tell kernels apart, as assemblers
-write them.
+"""Instructions of machine code by class: those that tell kernels apart, as the assembler writes
+them.
 """
 
 import pytest
 
-from gpulab.features.kernels.instructions import count_ptx, count_sass, entry_body
+from gpulab.features.kernels.instructions import count_sass, entry_body
 
 SASS = {
     "LDG.E.128.CONSTANT R4,desc[UR4][R2.64]": {"load_128": 1, "read_only_load": 1},
@@ -61,53 +61,6 @@ def test_a_branch_that_goes_back_is_a_loop():
     }
 
 
-PTX = {
-    "ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];": {"load_128": 1, "read_only_load": 1},
-    "ld.global.f32 %f1, [%rd1+4];": {"load_32": 1},
-    "st.shared.f32 [%r1], %f1;": {"shared_store_32": 1},
-    "ld.local.f32 %f1, [%rd1];": {"local_load": 1},
-    "ld.param.u64 %rd1, [copy_param_0];": {},
-    "cp.async.cg.shared.global [%r1], [%rd1], 16;": {"async_copy": 1},
-    "cp.async.commit_group;": {},
-    "fma.rn.f32 %f1, %f2, %f3, %f4;": {"fma": 1},
-    "add.f32 %f1, %f2, %f3;": {"add_or_multiply": 1},
-    "add.s32 %r1, %r2, 1;": {},
-    "bar.sync 0;": {"barrier": 1},
-    "shfl.sync.down.b32 %r1|%p1, %r2, 16, 31, -1;": {"shuffle": 1},
-    "atom.global.add.f32 %f1, [%rd1], %f2;": {"atomic": 1},
-    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1}, {%r2}, {%f1};": {
-        "mma": 1
-    },
-    "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {%f1}, %rd1, %rd2, 1, 1, 1, 0, 1;": {
-        "wgmma": 1
-    },
-    "@%p1 tcgen05.mma.cta_group::1.kind::f16 [ %r1 + 0 ], %rd1, %rd2, %r2, %p2;": {"tcgen05": 1},
-    "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier [%r1], [%rd1], [%r4];": {
-        "bulk_copy": 1
-    },
-    "ex2.approx.f32 %f1, %f2;": {"special": 1},
-    "$L__BB0_1: ": None,
-    ".reg .f32 %f<4>;": None,
-    "// ld.global.f32 %f1, [%rd1];": None,
-    "": None,
-}
-
-
-def test_a_line_of_ptx_is_of_the_same_class():
-    expected = {
-        line: {} if classes is None else {"all": 1, **classes} for line, classes in PTX.items()
-    }
-    assert {line: count_ptx(f"\t{line}\n") for line in PTX} == expected
-
-
-def test_a_branch_to_a_label_above_is_a_loop():
-    body = (
-        "bra.uni $A;\n$B:\nadd.f32 %f1, %f1, %f2;\n@%p1 bra $B;\n$A:\n@!%p2 bra $C;\nbra "
-        "$B;\n$C:\nret;\n"
-    )
-    assert count_ptx(body) == {"all": 6, "branch": 2, "loop": 2, "add_or_multiply": 1}
-
-
 SEVERAL = """
 .version 9.0
 .visible .func (.param .b32 r) copy(
@@ -147,4 +100,3 @@ def test_the_body_of_one_kernel_is_that_of_its_entry():
 )
 def test_without_a_body_there_is_none(ptx):
     assert entry_body(ptx, "copy") == ""
-    assert count_ptx("") == {}

@@ -11,20 +11,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gpulab.core.events import SoloRun
-from gpulab.features.telemetry.events import Telemetry
-from gpulab.features.telemetry.fields import (
-    PROCESSES_S,
-    RATE_HZ,
-    SLOWED,
-    reason_letters,
-    reason_names,
-)
+from gpulab.features.telemetry.events import SLOWED, Telemetry, reason_letters, reason_names
+from gpulab.features.telemetry.fields import PROCESSES_S, RATE_HZ
 from gpulab.features.telemetry.findings import clocks_slowed, gpu_shared
 from gpulab.features.telemetry.report import (
     TelemetryState,
     add_windows,
     belongs_to,
-    solo_means,
+    solo_report,
 )
 from gpulab.report.build import new_state
 from gpulab.report.samples import InvalidWindows
@@ -161,8 +155,8 @@ def test_means_energy_and_reasons_of_a_solo_run():
         reading(10.4 + 0.2 * number, power=300.0 + number, energy=60.0 * number)
         for number in range(8)
     ]
-    solo = solo_means(events, SOLO)
-    assert (solo.readings, solo.reasons) == (8, 0)
+    solo = solo_report(events, SOLO)
+    assert (solo.readings, solo.clocks, solo.slowed) == (8, "ok", 0.0)
     assert solo.means == {"power": pytest.approx(303.5)}
     assert solo.energy_j == pytest.approx(300 * 2.0 / 1000)  # 60 J in 0.2 s, over the steps of 2 s
 
@@ -182,5 +176,5 @@ def test_reasons_in_letters_are_those_that_hold_the_clocks_back():
 
 def test_what_the_driver_averages_over_a_second_is_left_out_of_the_first_second():
     events = [reading(10.4, busy=0.0, sm=50.0), reading(11.3, busy=100.0, sm=60.0)]
-    assert solo_means(events, SOLO).means == {"busy": 100.0, "sm": 55.0}
-    assert solo_means(events[:1], SOLO).means == {"sm": 50.0}
+    assert solo_report(events, SOLO).means == {"busy": 100.0, "sm": 55.0}
+    assert solo_report(events[:1], SOLO).means == {"sm": 50.0}
