@@ -106,9 +106,7 @@ KEYS = (
     ),
     KeyBinding("previous_panel", "left", "next_panel(-1)", "choose the panel before it"),
     KeyBinding("zoom", "z", "zoom", "let the chosen panel fill the screen", "zoom"),
-    KeyBinding(
-        "operations", "o", "app.operations", "all operations of the run: sort, sum", "operations"
-    ),
+    KeyBinding("operations", "o", "app.operations", "all operations of the run", "operations"),
     KeyBinding("family", "f", "next_family", "roofline: the next type of numbers", "numbers"),
     *(
         KeyBinding(name, key, f"derive({key!r})", what, runs=True)

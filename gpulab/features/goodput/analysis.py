@@ -13,7 +13,7 @@ takes: it is subtracted where it fell.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
@@ -69,15 +69,13 @@ def partition(trace: Trace, off_cpu: Mapping[str, float] = {}, taken_s: float = 
         taken = min(1.0, taken_s / off_s) if off_s > 0 else 0.0
         _subtract_off_cpu(seconds, phases, off_cpu, taken)
     copies = union(event.span for event in trace.inside(trace.device) if _is_host_copy(event))
-    around, within = ({}, {}) if on_device else _recorded_beside(trace, parts)
     return Partition(
         window_s=trace.window_s,
         seconds=seconds,
         marked=phases.marks_useful,
         on_device=on_device,
         copied_s=measure(clip(copies, *trace.window)),
-        around=around,
-        within=within,
+        around={} if on_device else _recorded_beside(trace, parts),
     )
 
 
@@ -197,27 +195,22 @@ def _main_thread_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
     return _first_match(trace.window, {**waits, **useful, "other busy": busy})
 
 
-def _recorded_beside(
-    trace: Trace, parts: Mapping[str, list[Span]]
-) -> tuple[dict[str, float], dict[str, float]]:
+def _recorded_beside(trace: Trace, parts: Mapping[str, list[Span]]) -> dict[str, float]:
     """Return, of the main thread's operations and phases, the share that begins at the end of an
-    instant of each category, and the share that begins with one.
+    instant of each category.
     """
     order = sorted((start, category) for category, spans in parts.items() for start, _ in spans)
     starts = [start for start, _ in order]
     work = trace.inside(trace.operations.get(trace.main, []))
     notes = [event for event in trace.inside(trace.annotations) if event.thread == trace.main]
-    costs = [(event.start, 1.0) for event in work]
     # recording a phase costs as much as ten operations
-    costs += [(event.start, 10.0) for event in notes]
+    costs = [*((event.start, 1.0) for event in work), *((event.start, 10.0) for event in notes)]
     total = sum(cost for _, cost in costs)
     around: dict[str, float] = defaultdict(float)
-    within: dict[str, float] = defaultdict(float)
     for start, cost in costs:
-        for find, shares in ((bisect_left, around), (bisect_right, within)):
-            _, category = order[max(0, find(starts, start) - 1)]
-            shares[category] += cost / total
-    return dict(around), dict(within)
+        _, category = order[max(0, bisect_left(starts, start) - 1)]
+        around[category] += cost / total
+    return dict(around)
 
 
 def _first_match(window: Span, spans: Mapping[str, Iterable[Span]]) -> dict[str, list[Span]]:
@@ -308,11 +301,6 @@ def call_counts(trace: Trace) -> dict[str, int]:
     return dict(Counter(name for name in names if not name.startswith(_COMPILED_GRAPH)))
 
 
-OUTSIDE = 0.0
-HALF_INSIDE = 0.5
-"""Which part of what recording an operation takes falls inside of it: the profiler reads its clock
-last as an operation begins, and first as it ends.
-"""
 _MUCH = 0.05
 
 
@@ -344,15 +332,14 @@ def parts_on_device(partition: Partition, steps: int, step_s: float) -> dict[str
 
 
 def parts_on_cpu(
-    partition: Partition, steps: int, plain_s: float, step_s: float, inside: float = OUTSIDE
+    partition: Partition, steps: int, plain_s: float, step_s: float
 ) -> dict[str, float]:
     """Seconds of a step of `step_s` by category; they sum to it.
 
     What the window is longer than steps of `plain_s`, in the same process, is what others took of
     it, which the step in the median does not have, and beyond that what recording took. This is
-    subtracted from the categories by where operations begin, `inside` of it from their own. Where
-    that is not known, by their seconds, which leaves the shares of the window. The rest is scaled
-    to the step.
+    subtracted from the categories by where operations begin. Where that is not known, by their
+    seconds, which leaves the shares of the window. The rest is scaled to the step.
     """
     recorded = {category: max(0.0, seconds) for category, seconds in partition.seconds.items()}
     overhead_s = max(0.0, partition.window_s - plain_s * steps)
@@ -360,9 +347,7 @@ def parts_on_cpu(
         taken_s = taken_by_others_s(partition, steps, plain_s)
         recorded["preempted"] = recorded.get("preempted", 0.0) - taken_s
         for category in recorded:
-            around = partition.around.get(category, 0.0)
-            within = partition.within.get(category, 0.0)
-            share = (1 - inside) * around + inside * within
+            share = partition.around.get(category, 0.0)
             recorded[category] = max(0.0, recorded[category] - (overhead_s - taken_s) * share)
     total_s = sum(recorded.values())
     if not total_s:
@@ -381,13 +366,3 @@ def is_disturbed(partition: Partition, steps: int, plain_s: float) -> bool:
     preempted_s = partition.seconds.get("preempted", 0.0)
     excess_s = partition.window_s - plain_s * steps
     return preempted_s > _MUCH * partition.window_s and excess_s > preempted_s / 2
-
-
-def share_without_overhead(partition: Partition, steps: int, plain_s: float) -> tuple[float, float]:
-    """The least and the most that a CPU's useful share can be, wherever overhead fell."""
-    useful_s = partition.seconds.get(USEFUL, 0.0) / steps
-    whole_s = partition.window_s / steps
-    plain_s = min(plain_s, whole_s)
-    if not plain_s:
-        return 0.0, 1.0
-    return max(0.0, useful_s - (whole_s - plain_s)) / plain_s, min(useful_s, plain_s) / plain_s

@@ -11,7 +11,6 @@ from gpulab.core.events import Sender, VariantEvent
 from gpulab.core.payloads import CATEGORIES, USEFUL
 from gpulab.core.values import (
     Amount,
-    Count,
     Fraction,
     Line,
     Name,
@@ -90,16 +89,13 @@ class LineTime(msgspec.Struct, frozen=True, kw_only=True):
 
     `running` is the share of the step in which it ran outside of torch's operations, `waiting` that
     in which it slept or waited: for a socket, a lock, a process, a timer. Time in which others ran
-    on its CPU is not of the step. `source` is the expression, `function` what it is in; `outermost`
-    where no other function of the program called that one.
+    on its CPU is not of the step. `function` is what the line is in.
     """
 
     line: Line
     function: Line
-    source: Line
     running: Fraction
     waiting: Fraction
-    outermost: bool = False
 
 
 _ROUNDING, _ROUNDING_S = 1 + 1e-6, 1e-6
@@ -122,16 +118,12 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     on_device: bool
     copied_s: Seconds = 0.0
     around: dict[Name, Amount] = {}
-    within: dict[Name, Amount] = {}
     """Of a CPU, the share of the recorded operations that begin just after an instant of each
-    category, and just before one: where the time that recording them takes falls, as far as it is
-    outside of them, and inside.
+    category: where the time that recording them takes falls.
     """
 
     def __post_init__(self) -> None:
-        if USEFUL not in self.seconds or not {*self.seconds, *self.around, *self.within} <= set(
-            CATEGORIES
-        ):
+        if USEFUL not in self.seconds or not {*self.seconds, *self.around} <= set(CATEGORIES):
             raise ValueError("a partition by other categories")
         most_s = self.window_s * _ROUNDING + _ROUNDING_S
         if not all(-_ROUNDING_S <= part_s <= most_s for part_s in self.seconds.values()):
@@ -172,10 +164,9 @@ class Profiled(VariantEvent, frozen=True):
     `plain_s` and `profiled_s` are per step, without and with the profiler. `repeatable`: two
     recordings hold the same operations. `repeated` is the partition of the second, which records
     shapes too, and so takes longer; `operations` are its. Without it they are those of the only
-    recording. `peak_bytes`: the most device memory that one step had allocated, where it was asked
-    for. On a CPU, `waited` is the share of the steps without the profiler in which the thread slept
-    or waited. `lines` are those of the program on which it ran outside of torch's operations, or
-    waited.
+    recording. On a CPU, `waited` is the share of the steps without the profiler in which the thread
+    slept or waited. `lines` are those of the program on which it ran outside of torch's operations,
+    or waited.
     """
 
     sent_by = Sender.TIMING | Sender.SESSION
@@ -187,6 +178,5 @@ class Profiled(VariantEvent, frozen=True):
     repeatable: bool
     repeated: Partition | None = None
     trace: Text | None = None
-    peak_bytes: Count | None = None
     waited: Fraction | None = None
     lines: list[LineTime] = []

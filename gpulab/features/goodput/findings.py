@@ -11,7 +11,6 @@ _OTHER_WAYS = {
     "solo run": "of the step in the solo run",
     "plain step": "of the step in the profiler's process",
     "profiled step": "of the step with the profiler",
-    "overhead inside": "where recording takes its time inside of operations",
     "phases": "by the phases between the rounds",
 }
 
@@ -30,21 +29,6 @@ def phases_failed(*, message: str) -> None: ...
 def memory_snapshot(*, file: str) -> None: ...
 @finding("the trace could not be written to {file}: {message}", rank=Rank.EXPLAINING)
 def trace_not_written(*, file: str, message: str) -> None: ...
-
-
-@finding(rank=Rank.EXPLAINING)
-def trace_is_no_list(*, file: str = "the trace") -> str:
-    return f"{file}: a viewer may not draw all of it: traceEvents is not a list"
-
-
-@finding(rank=Rank.EXPLAINING)
-def trace_events_lack_a_field(
-    *, field: str, count: int, events: int, first: int, file: str = "the trace"
-) -> str:
-    return (
-        f"{file}: a viewer may not draw all of it: {field} is missing or impossible in {count} of "
-        f"{events} events, the first is {first}"
-    )
 
 
 @finding("the profiler recorded no work on the device: this is the host's time")
