@@ -11,6 +11,7 @@ _OTHER_WAYS = {
     "solo run": "of the step in the solo run",
     "plain step": "of the step in the profiler's process",
     "profiled step": "of the step with the profiler",
+    "overhead inside": "where recording takes its time inside of operations",
     "phases": "by the phases between the rounds",
 }
 

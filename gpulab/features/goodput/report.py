@@ -192,6 +192,11 @@ def _ways_on_cpu(variant: VariantState, step: _Step, goodput: float) -> Iterator
     if profiled.repeated is not None:
         again = parts_on_cpu(profiled.repeated, profiled.steps, plain_s, 1.0)
         yield again.get(USEFUL, 0.0), "second recording"
+    if not step.recording.around:  # an earlier version, of whose recordings it is not known
+        took_s = step.recording.window_s / profiled.steps - plain_s
+        useful_s = step.recording.seconds.get(USEFUL, 0.0) / profiled.steps
+        for least_s in (useful_s - took_s, useful_s):
+            yield (min(1.0, max(0.0, least_s) / plain_s) + goodput) / 2, "overhead inside"
     phases = variant.last(Phases)
     share_of_phases = _ran(phases) if phases and step.recording.marked else None
     if share_of_phases is not None:
