@@ -24,6 +24,7 @@ _LONGEST_SHAPES = 500
 """Characters: an optimizer's lists have a thousand tensors, and a row is a part of one event."""
 _NUMBERED = re.compile(r"\.\d+(?=\.|$)")
 """A part of a list of modules: block.3."""
+_MOST_OF_IT = 0.8
 _TF32 = re.compile(r"tf32|s1688")
 """In the names of kernels that multiply fp32 in tensor cores, rounded to tf32."""
 
@@ -176,9 +177,9 @@ def _doer(node: Node) -> Node:
     """
     longest = max(node.descendants, key=lambda each: (each.device_s, each.self_s), default=node)
     if node.device_total_s:
-        takes_most = longest.device_s > node.device_total_s / 2
+        takes_most = longest.device_s > _MOST_OF_IT * node.device_total_s
     else:
-        takes_most = longest.self_s > node.total_s / 2
+        takes_most = longest.self_s > _MOST_OF_IT * node.total_s
     return longest if takes_most else node
 
 

@@ -253,8 +253,9 @@ def _of_step(
     farthest = max(ways, key=lambda way: abs(way[0] - goodput), default=(goodput, ""))
     uncertainty = max(0.0, step.busy_s / step.step_s - 1, abs(farthest[0] - goodput))
     # The step's least time by its roofs; the fraction of the roof is this over the measured time.
-    cold = job is not None and job.cache == Cache.COLD  # it was profiled with warm caches
-    ideal_s = point.fraction.value * time.value if point and time and not cold else None
+    ideal_s = None
+    if point and time and step.source == StepSource.ROUNDS:
+        ideal_s = point.fraction.value * time.value
     on_link = isinstance(job, Measure) and job.roof in LINKS  # which no useful time is spent on
     copied_s = step.recording.copied_s
     checked = variant.last(Checked)
@@ -273,7 +274,6 @@ def _of_step(
         step_source=step.source,
         marked=step.recording.marked,
         efficiency=ideal_s / useful_s if ideal_s and useful_s and not on_link else None,
-        product=ideal_s / step.step_s if ideal_s else None,
         hidden=max(0.0, 1 - step.recording.seconds["copies"] / copied_s) if copied_s else None,
         items_per_s=variant.items / time.value if right and time else None,
         overhead=step.overhead,

@@ -27,8 +27,8 @@ class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
     `phases` are the shares of the phases in windows of their own, the live figure: on a GPU an
     upper bound, since gaps between launches count. `goodput` is `seconds["useful"]` over `step_s`,
     `partition` the share of each part. `efficiency` is ideal time by the roofline over useful time,
-    `product` ideal time over all of it; `hidden` is the share of the time of a device's copies in
-    which better work ran beside them. `items_per_s` is of an output that was checked.
+    of the step of the rounds; `hidden` is the share of the time of a device's copies in which
+    better work ran beside them. `items_per_s` is of an output that was checked.
     """
 
     phases: dict[str, float] = {}
@@ -47,7 +47,6 @@ class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
     counts.
     """
     efficiency: float | None = None
-    product: float | None = None
     hidden: float | None = None
     items_per_s: float | None = None
     overhead: float | None = None

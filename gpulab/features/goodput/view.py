@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from gpulab.core.statuses import Cache
 from gpulab.core.units import percent_of_roof, rate, seconds, times
@@ -15,9 +14,6 @@ from gpulab.features.goodput.job import BEFORE_STEPS, STEPS
 from gpulab.features.goodput.result import FromStart, GoodputReport, JobGoodput, StepSource
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines
-
-if TYPE_CHECKING:
-    from gpulab.features.roofline.bound import Point
 
 UNRELIABLE = "?"
 _LEAST = 0.01
@@ -35,34 +31,15 @@ def parts_of(summary: GoodputReport) -> list[bars.StepPart]:
     return bars.categories(summary.partition.items())
 
 
-def _of_roof(summary: GoodputReport, point: Point | None) -> str:
-    """Of the step that the roofline is about, not of another one of the profiler's process."""
-    share = point.fraction.value if point else None
-    if point is None and summary.step_source != StepSource.PROFILER:
-        share = summary.product
-    return "" if share is None or summary.product is None else f"{percent_of_roof(share)}%"
+_COLUMNS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("efficiency", "u of roof", lambda share: f"{percent_of_roof(share)}%"),
+    ("hidden", "hidden", "{:.0%}".format),
+    ("items_per_s", "items/s", rate),
+)
 
 
-def _alone(summary: GoodputReport, _: Point | None) -> str:
-    if summary.efficiency is None or summary.step_source == StepSource.PROFILER:
-        return ""
-    return f"{percent_of_roof(summary.efficiency)}%"
-
-
-def _hidden(summary: GoodputReport, _: Point | None) -> str:
-    return "" if summary.hidden is None else f"{summary.hidden:.0%}"
-
-
-def _items(summary: GoodputReport, _: Point | None) -> str:
-    return "" if summary.items_per_s is None else rate(summary.items_per_s)
-
-
-_COLUMNS: dict[str, Callable[[GoodputReport, Point | None], str]] = {
-    "of roof": _of_roof,
-    "u alone": _alone,
-    "hidden": _hidden,
-    "items/s": _items,
-}
+def _cell(value: float | None, text: Callable[[float], str]) -> str:
+    return "" if value is None else text(value)
 
 
 def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
@@ -77,13 +54,13 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
     if not profiled:
         return None
     columns = {
-        head: [text(summary, variant.roofline) for variant, summary in profiled]
-        for head, text in _COLUMNS.items()
+        head: [_cell(getattr(summary, field), text) for _, summary in profiled]
+        for field, head, text in _COLUMNS
     }
     columns = {head: texts for head, texts in columns.items() if any(texts)}
 
     def of_width(width: int) -> Iterator[Block]:
-        cells = bars.CELLS // (1 + (len(columns) > 3)) + min(max(0, width - _NARROW), bars.CELLS)
+        cells = bars.CELLS + min(max(0, width - _NARROW), bars.CELLS)
         table = columns_table()
         table.add_column("computing", overflow="fold", min_width=9)
         table.add_column("", justify="right", no_wrap=True)
@@ -103,7 +80,7 @@ def goodput(report: RunReport, *, with_notes: bool = True) -> Block | None:
             table.add_row(variant.name, share(summary), bar, *figures)
         yield from (table, _legend(drawn))
         if with_notes:
-            yield from _notes(report, dict((v.name, summary) for v, summary in profiled))
+            yield from _notes(report, {variant.name: summary for variant, summary in profiled})
 
     return Fitted(of_width)
 

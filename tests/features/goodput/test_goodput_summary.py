@@ -248,23 +248,21 @@ def test_a_process_that_runs_twice_as_slowly_leaves_the_share_of_its_step_in_dou
     assert (report.reliable, report.uncertainty) == (False, pytest.approx(0.25))
 
 
-def test_efficiency_is_of_the_useful_part_and_the_product_of_the_whole_step():
+def test_efficiency_is_of_the_useful_part():
     report = goodput(variant(), point=point(0.25))
     assert report.efficiency == pytest.approx(0.5)
-    assert report.product == pytest.approx(report.goodput * report.efficiency)
     assert goodput(variant(profiled=profiled(useful=0.0)), point=point(0.25)).efficiency is None
     for without in (
         goodput(variant()),
         goodput(variant(), state(cache=Cache.COLD), point=point(0.25)),
     ):
-        assert (without.efficiency, without.product) == (None, None)
+        assert without.efficiency is None
 
 
 @pytest.mark.parametrize("roof", ["host to device", "device to host"])
-def test_below_a_link_only_the_product_means_something(roof):
+def test_below_a_link_it_means_nothing(roof):
     report = goodput(variant(), state(roof=roof), point=point(0.25))
     assert report.efficiency is None
-    assert report.product == pytest.approx(0.25)
 
 
 def test_hidden_is_the_share_of_copies_behind_something_better():
