@@ -8,7 +8,6 @@ launches longer, so that step is not taken otherwise.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gpulab.core.estimate import Estimate
-from gpulab.core.events import Built, Checked, Event, OtherClock, SoloRun, VariantRefused
+from gpulab.core.events import Built, Checked, OtherClock, SoloRun
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow, Measure
 from gpulab.core.payloads import CATEGORIES, LINKS, USEFUL, WAITING
@@ -32,7 +31,6 @@ from gpulab.features.goodput.analysis import (
 from gpulab.features.goodput.events import Operation, Partition, Phases, Profiled
 from gpulab.features.goodput.findings import (
     busy_exceeds_step,
-    computes_in_some_steps,
     device_not_recorded,
     goodput_uncertain,
     profiler_overhead,
@@ -340,37 +338,6 @@ def _why_unreliable(
     return [goodput_uncertain(name, goodput=goodput, other=other, by=by)]
 
 
-_PRODUCTS = re.compile(
-    r"aten::(mm|bmm|addmm|baddbmm|addbmm|mv|dot|_?convolution|\w*attention\w*|linalg_\w+)$"
-)
-"""Operations that are most of a step where there are any."""
-_LEAST = 0.5
-"""Products in each step on average, below which most steps do without."""
-
-
-def _derived(draft: Draft) -> Iterator[Event]:
-    """Catches variants that skip products which the baseline makes in each step."""
-    baseline = draft.state.baseline
-    usual = _products_per_step(baseline) if baseline else None
-    if usual is None or usual < 1:
-        return
-    for name, variant in draft.state.variants.items():
-        products = _products_per_step(variant)
-        if products is not None and 0 < products < _LEAST and not variant.judged:
-            reason = computes_in_some_steps(name, products=products, baseline=usual)
-            yield VariantRefused(variant=name, reason=reason)
-
-
-def _products_per_step(variant: VariantState) -> float | None:
-    profiled = variant.last(Profiled)
-    if profiled is None or profiled.steps * _LEAST < 1:
-        return None
-    if any(row.on_device for row in profiled.operations):
-        return None  # kernels do not say which operation they are
-    calls = (row.calls for row in profiled.operations if _PRODUCTS.match(row.name))
-    return sum(calls) / profiled.steps
-
-
 def _added(before: Phases, event: Phases) -> Phases:
     """One window together with those before it."""
     return replace(
@@ -395,7 +362,6 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     run_part=result.RunPart,
     keeps={Phases: Keep(merge=_added)},
-    derive_events=_derived,
     add_to_variant=_add_to_variant,
     views=(
         View("goodput.view:phases", Section.TIME),
