@@ -71,8 +71,3 @@ def goodput_uncertain(*, goodput: float, other: float, by: str) -> str:
     each="by {overhead:.0%}",
 )
 def profiler_overhead(*, overhead: float) -> None: ...
-@finding(
-    "the profile holds work on {count:plural stream} that nothing waits for: join side streams in "
-    "the step"
-)
-def streams_not_joined(*, count: int) -> None: ...

@@ -47,7 +47,7 @@ from gpulab.features.goodput.events import LineTime, Partition, Profiled
 from gpulab.features.goodput.marks import MarkedCalls
 from gpulab.features.goodput.recorded_operations import RecordedWindow
 from gpulab.features.goodput.sampling import Sampler, lines_of, taken_s
-from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined
+from gpulab.features.goodput.trace import WINDOW, Trace, read
 from gpulab.features.goodput.work import WorkOfCalls
 from gpulab.scenario import Variant
 
@@ -169,8 +169,6 @@ class Profiler:
                 self._say(variant, "recording with samples of its lines", events)
                 lines = self._lines(build, steps, median(group.ran_s for group in plain))
                 profiled = replace(profiled, lines=lines)
-            if count := streams_not_joined(second):
-                self._reporter.found(findings.streams_not_joined(variant.name, count=count))
             self._say(variant, "recording a step with callers and memory")
             profiled = self._add_callers(build, profiled, table, compiled=is_compiled(first))
             self._reporter.channel.emit(profiled)
