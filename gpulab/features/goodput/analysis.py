@@ -87,6 +87,8 @@ class _Phases:
         notes = [event for event in own if event.name.startswith((TRACE_PREFIX, LOADER))]
         marks = [event for event in notes if event.name.startswith(TRACE_PREFIX)]
         self.marks_useful = any(_phase_name(event) == USEFUL for event in marks)
+        self.unmarked_work = "other busy" if self.marks_useful else USEFUL
+        """What work is that no phase marks."""
         self.around: dict[str, list[Span]] = defaultdict(list)
         """The spans of each phase, whatever is inside them."""
         for event in notes:
@@ -114,7 +116,9 @@ class _Phases:
 
 
 def _phase_name(note: TraceEvent) -> str:
-    return LOADER if note.name.startswith(LOADER) else note.name.removeprefix(TRACE_PREFIX)
+    if note.name.startswith(LOADER):
+        return LOADER
+    return note.name.removeprefix(TRACE_PREFIX)
 
 
 def _innermost(notes: list[TraceEvent], window: Span) -> dict[str, list[Span]]:
@@ -133,7 +137,7 @@ def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
     """
     spans: dict[str, list[Span]] = defaultdict(list)
     every_call = (event for calls in trace.calls.values() for event in calls)
-    launch_start = {
+    launch_start: dict[int | None, float] = {
         event.correlation: event.start for event in every_call if event.correlation is not None
     }
     for event in trace.inside(trace.device):
@@ -151,18 +155,21 @@ def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
     return _first_match(trace.window, {category: spans[category] for category in _SEEN})
 
 
-def _device_category(event: TraceEvent, phases: _Phases, launch_start: Mapping[int, float]) -> str:
+def _device_category(
+    event: TraceEvent, phases: _Phases, launch_start: Mapping[int | None, float]
+) -> str:
     if _is_host_copy(event):
         return "copies"
     if event.kind != "kernel":
         if "PtoP" in event.name:
             return "communication"
-        return "other busy" if phases.marks_useful else USEFUL
+        return phases.unmarked_work
     if communicates(event.name):
         return "communication"
-    launched = None if event.correlation is None else launch_start.get(event.correlation)
-    inside = launched is not None and contains(phases.innermost[USEFUL], launched)
-    return USEFUL if inside or not phases.marks_useful else "other busy"
+    launched = launch_start.get(event.correlation)
+    if launched is not None and contains(phases.innermost[USEFUL], launched):
+        return USEFUL
+    return phases.unmarked_work
 
 
 def _is_host_copy(event: TraceEvent) -> bool:
@@ -234,10 +241,9 @@ def _subtract_off_cpu(
     phase names, so it comes from what is no work first.
     """
     seconds["preempted"] = 0.0
-    work = "other busy" if phases.marks_useful else USEFUL
     for phase, off_s in off_cpu.items():
         remaining_s = phases.beside_loaders(phase, off_s)
-        categories: tuple[str, ...] = ("other", work)
+        categories: tuple[str, ...] = ("other", phases.unmarked_work)
         if phase in WAITING:
             categories = ()
         elif phase == USEFUL:
@@ -284,7 +290,8 @@ def summed(
     sums: dict[Hashable, Operation] = {}
     for row in operations:
         of = key(row)
-        sums[of] = sums[of].plus(row) if of in sums else row
+        before = sums.get(of)
+        sums[of] = before.plus(row) if before else row
     return list(sums.values())
 
 

@@ -74,14 +74,14 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     def plus(self, other: Operation) -> Operation:
         """Both as one row: sums, and what they have in common. What either lacks is unknown."""
-        amounts: dict[str, Any] = {}
-        for name in _AMOUNTS:
+        changes: dict[str, Any] = {}
+        for name in (*_AMOUNTS, "line", "module", "dtype", "launched_by"):
             pair = getattr(self, name), getattr(other, name)
-            amounts[name] = None if None in pair else sum(pair)
-        for name in ("line", "module", "dtype", "launched_by"):
-            alike = getattr(self, name) == getattr(other, name)
-            amounts[name] = getattr(self, name) if alike else None
-        return replace(self, **amounts)
+            if name in _AMOUNTS and None not in pair:
+                changes[name] = sum(pair)
+            elif name in _AMOUNTS or pair[0] != pair[1]:
+                changes[name] = None
+        return replace(self, **changes)
 
 
 class LineTime(msgspec.Struct, frozen=True, kw_only=True):

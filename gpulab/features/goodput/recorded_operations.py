@@ -114,23 +114,24 @@ class RecordedWindow:
         return groups
 
     def _row(self, key: _Key, nodes: Sequence[Node], rows: int = 1) -> Operation:
-        window_s = self._trace.window_s
         outer = [node for node in nodes if all(each.name != node.name for each in node.ancestors)]
         self_s = sum(node.self_s for node in nodes)
-        device_s = sum(node.device_s for node in nodes)
-        device_total_s = max(device_s, sum(node.device_total_s for node in outer))
+        device_s = device_total_s = None
+        if self._on_device:
+            device_s = sum(node.device_s for node in nodes)
+            device_total_s = max(device_s, sum(node.device_total_s for node in outer))
         work = [self._work[node] for node in nodes if node in self._work]
         return Operation(
             name=key.name,
             calls=sum(not node.repeats_its_caller for node in nodes),
             self_s=self_s,
-            share=self_s / window_s if window_s else 0.0,
+            share=self._trace.share(self_s),
             shapes=key.shapes,
             on_device=False,
             rows=rows,
             total_s=max(self_s, sum(node.total_s for node in outer)),
-            device_s=device_s if self._on_device else None,
-            device_total_s=device_total_s if self._on_device else None,
+            device_s=device_s,
+            device_total_s=device_total_s,
             memory_bytes=_sum(node.memory_bytes for node in nodes),
             line=key.line and key.line[:TEXT_LENGTH],
             module=key.module and key.module[:TEXT_LENGTH],
@@ -180,7 +181,9 @@ def _doer(node: Node) -> Node:
         takes_most = longest.device_s > _MOST_OF_IT * node.device_total_s
     else:
         takes_most = longest.self_s > _MOST_OF_IT * node.total_s
-    return longest if takes_most else node
+    if takes_most:
+        return longest
+    return node
 
 
 def _kernels(trace: Trace, woods: Forest, most: int) -> list[Operation]:
@@ -206,7 +209,7 @@ def _kernels(trace: Trace, woods: Forest, most: int) -> list[Operation]:
                 name=name,
                 calls=len(launched),
                 self_s=self_s,
-                share=self_s / trace.window_s if trace.window_s else 0.0,
+                share=trace.share(self_s),
                 shapes="",
                 on_device=True,
                 rows=len(names),

@@ -107,6 +107,12 @@ class Trace:
     def window_s(self) -> float:
         return self.window[1] - self.window[0]
 
+    def share(self, seconds: float) -> float:
+        """Return the share of the window; 0 of an empty one."""
+        if not self.window_s:
+            return 0.0
+        return seconds / self.window_s
+
     @property
     def size(self) -> int:
         """Return how many events there are: what reading a recording costs."""

@@ -180,14 +180,19 @@ def _launch(trace: Trace, threads: dict[Thread, _Thread]) -> list[TraceEvent]:
     unowned = []
     for event in trace.inside(trace.device):
         launch = launches.get(event.correlation)
-        thread = threads.get(launch.thread) if launch else None
-        node = thread.at(launch.start) if thread and launch else None
-        if node is None:
+        node = launch and _node_at(threads, launch.thread, launch.start)
+        if not node:
             unowned.append(event)
             continue
         node.kernels.append(event)
         node.device_s += _within(event.span, trace.window)
     return unowned
+
+
+def _node_at(threads: dict[Thread, _Thread], thread: Thread, instant: float) -> Node | None:
+    if thread not in threads:
+        return None
+    return threads[thread].at(instant)
 
 
 def _allocate(trace: Trace, threads: dict[Thread, _Thread]) -> None:
@@ -196,7 +201,6 @@ def _allocate(trace: Trace, threads: dict[Thread, _Thread]) -> None:
             each.memory_bytes = 0
     on_device = trace.on_device
     for allocation in trace.allocations:
-        of_thread = threads.get(allocation.thread)
-        node = of_thread.at(allocation.at) if of_thread else None
+        node = _node_at(threads, allocation.thread, allocation.at)
         if node is not None and allocation.on_device == on_device:
             node.memory_bytes = (node.memory_bytes or 0) + allocation.bytes

@@ -137,7 +137,7 @@ class Profiler:
             plain = self._plain_steps(build, warm)
             single, _ = self._recorded(build, 1, shapes=False)
             steps = _window_steps(_middle_s(plain), single.size, stateful=bool(build.state))
-            events = f"{steps * single.size:,} events" if single.size >= _MANY_EVENTS else ""
+            events = f" ({steps * single.size:,} events)" * (single.size >= _MANY_EVENTS)
             self._say(variant, "first recording", events)
             first, parts = self._window(build, steps, _middle_s(plain), shapes=False)
             plain += self._plain_steps(build, warm)  # the machine as it was while it recorded
@@ -196,8 +196,7 @@ class Profiler:
 
     def _say(self, variant: Variant, what: str, events: str = "") -> None:
         """Announce the next part of a profile: with many operations a step it takes seconds."""
-        detail = f"{what} ({events})" if events else what
-        self._reporter.stage(Stage.PROFILE, variant.name, detail=detail)
+        self._reporter.stage(Stage.PROFILE, variant.name, detail=f"{what}{events}")
 
     def _add_callers(
         self, build: Build, profiled: Profiled, table: RecordedWindow, *, compiled: bool
@@ -256,14 +255,16 @@ class Profiler:
         """A recording and its partition; another where the machine was too busy for it."""
         for _ in range(_MOST_WINDOWS):
             trace, times = self._recorded(build, steps, shapes=shapes)
-            off_cpu = {
-                name: max(0.0, wall_s - times.cpu_s[name]) for name, wall_s in times.wall_s.items()
-            }
-            on_cpu = self._device.type == "cpu"
-            parts = partition(trace, off_cpu if on_cpu else {}, self._others_took_s)
+            off_cpu = {}
+            if self._device.type == "cpu":
+                for name, wall_s in times.wall_s.items():
+                    off_cpu[name] = max(0.0, wall_s - times.cpu_s[name])
+            parts = partition(trace, off_cpu, self._others_took_s)
             if not is_disturbed(parts, steps, plain_s):
                 break
-        self._written = self._write(file) if file else None
+        self._written = None
+        if file:
+            self._written = self._write(file)
         return trace, parts
 
     def _recorded(
