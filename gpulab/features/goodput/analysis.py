@@ -15,14 +15,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from gpulab.core.payloads import (
     BUSY,
     CATEGORIES,
     COPY,
     DATA,
-    REST,
     SYNC,
     TRACE_PREFIX,
     UNMARKED,
@@ -30,7 +29,7 @@ from gpulab.core.payloads import (
     WAITING,
     communicates,
 )
-from gpulab.features.goodput.events import Operation, Partition
+from gpulab.features.goodput.events import Partition
 from gpulab.features.goodput.trace import Thread, Trace, TraceEvent
 from gpulab.stats.time_spans import (
     Span,
@@ -270,29 +269,6 @@ def is_compiled(trace: Trace) -> bool:
     """Return whether torch's compiler made code that ran, which recordings without shapes say."""
     names = (event.name for events in trace.operations.values() for event in events)
     return any(name.startswith(_COMPILED) for name in names)
-
-
-def by_inputs(operations: Iterable[Operation]) -> list[Operation]:
-    """Summed by name and shapes, whoever called them, the longest first: kernels by themselves, and
-    where there are none the host's operations.
-    """
-    rows = list(operations)
-    on_device = any(row.on_device for row in rows)
-    shown = (row for row in rows if row.on_device == on_device)
-    sums = summed(shown, lambda row: (row.name, row.shapes))
-    return sorted(sums, key=lambda row: (row.name == REST, -row.self_s))
-
-
-def summed(
-    operations: Iterable[Operation], key: Callable[[Operation], Hashable]
-) -> list[Operation]:
-    """Those with the same key as one row each, in their order."""
-    sums: dict[Hashable, Operation] = {}
-    for row in operations:
-        of = key(row)
-        before = sums.get(of)
-        sums[of] = before.plus(row) if before else row
-    return list(sums.values())
 
 
 def call_counts(trace: Trace) -> dict[str, int]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.events import Sender, VariantEvent
-from gpulab.core.payloads import CATEGORIES, USEFUL
+from gpulab.core.payloads import CATEGORIES, REST, USEFUL
 from gpulab.core.values import (
     Amount,
     Fraction,
@@ -82,6 +83,29 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
             elif name in _AMOUNTS or pair[0] != pair[1]:
                 changes[name] = None
         return replace(self, **changes)
+
+
+def by_inputs(operations: Iterable[Operation]) -> list[Operation]:
+    """Summed by name and shapes, whoever called them, the longest first: kernels by themselves, and
+    where there are none the host's operations.
+    """
+    rows = list(operations)
+    on_device = any(row.on_device for row in rows)
+    shown = (row for row in rows if row.on_device == on_device)
+    sums = summed(shown, lambda row: (row.name, row.shapes))
+    return sorted(sums, key=lambda row: (row.name == REST, -row.self_s))
+
+
+def summed(
+    operations: Iterable[Operation], key: Callable[[Operation], Hashable]
+) -> list[Operation]:
+    """Those with the same key as one row each, in their order."""
+    sums: dict[Hashable, Operation] = {}
+    for row in operations:
+        of = key(row)
+        before = sums.get(of)
+        sums[of] = before.plus(row) if before else row
+    return list(sums.values())
 
 
 class LineTime(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,8 +15,7 @@ from gpulab.draw.bars import bar
 from gpulab.draw.blocks import Block, Fitted, Group, Text, columns_table
 from gpulab.draw.canvas import fit, wide
 from gpulab.draw.table import Column, fitting, width_of
-from gpulab.features.goodput.analysis import summed
-from gpulab.features.goodput.events import Operation
+from gpulab.features.goodput.events import Operation, summed
 from gpulab.report.report import RunReport, VariantReport
 
 MOST_ROWS = 8
