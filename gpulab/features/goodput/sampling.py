@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 import signal
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import perf_counter, thread_time
 from types import FrameType
@@ -76,8 +76,9 @@ class Sampler:
         self._stacks: Stacks | None = None
         self.started = 0.0
 
-    def run(self, function: Callable[[], object]) -> None:
-        """Run it, with a sample each millisecond of it."""
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Take a sample each millisecond."""
         with read_from_outside() as self._stacks:
             before = signal.signal(signal.SIGALRM, self._tick)
             signal.siginterrupt(signal.SIGALRM, False)  # a library's system call goes on
@@ -86,7 +87,7 @@ class Sampler:
                     self.started = perf_counter()
                 self._begin()
                 signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
-                function()
+                yield
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, signal.SIG_IGN)  # which drops one that is pending

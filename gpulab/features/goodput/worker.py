@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import perf_counter, thread_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -43,7 +43,7 @@ from gpulab.features.goodput.analysis import (
     is_disturbed,
     partition,
 )
-from gpulab.features.goodput.events import LineTime, Partition, Profiled
+from gpulab.features.goodput.events import Partition, Profiled
 from gpulab.features.goodput.marks import MarkedCalls
 from gpulab.features.goodput.recorded_operations import RecordedWindow
 from gpulab.features.goodput.sampling import Sampler, lines_of, taken_s
@@ -135,7 +135,7 @@ class Profiler:
             self._say(variant, "timing steps without the profiler")
             warm = self._warm(build)
             plain = self._plain_steps(build, warm)
-            single, _ = self._recorded(build, 1, shapes=False)
+            single, _ = self._recorded(build, 1)
             steps = _window_steps(_middle_s(plain), single.size, stateful=bool(build.state))
             events = f" ({steps * single.size:,} events)" * (single.size >= _MANY_EVENTS)
             self._say(variant, "first recording", events)
@@ -167,10 +167,16 @@ class Profiler:
             self._reporter.channel.emit(profiled)
             if self._device.type == "cpu":
                 self._say(variant, "recording with samples of its lines", events)
-                lines = self._lines(build, steps, median(group.ran_s for group in plain))
-                profiled = replace(profiled, lines=lines)
+                sampler = Sampler()
+                if trace := self._one_more(build, steps, within=sampler.running()):
+                    ran_s = median(group.ran_s for group in plain) * steps
+                    profiled = replace(profiled, lines=lines_of(sampler, trace, ran_s))
             self._say(variant, "recording a step with callers and memory")
-            profiled = self._add_callers(build, profiled, table, compiled=is_compiled(first))
+            marks = None if is_compiled(first) else MarkedCalls()
+            if sample := self._one_more(build, 1, shapes=True, memory=True, within=marks):
+                with _collector_off():
+                    table.take_callers(sample)
+                    profiled = replace(profiled, operations=table.operations())
             self._reporter.channel.emit(profiled)
             if self._options.memory and _MEMORY is not None and self._device.type == "cuda":
                 snapshot = f"{self._options.memory}-{variant.name}.pickle"
@@ -198,33 +204,14 @@ class Profiler:
         """Announce the next part of a profile: with many operations a step it takes seconds."""
         self._reporter.stage(Stage.PROFILE, variant.name, detail=f"{what}{events}")
 
-    def _add_callers(
-        self, build: Build, profiled: Profiled, table: RecordedWindow, *, compiled: bool
-    ) -> Profiled:
-        """With lines, modules and memory of its operations, from a recording of one more step; as
-        it is where that fails. All that was measured has been reported by then.
-        """
-        marks = None if compiled else MarkedCalls()
+    def _one_more(self, build: Build, steps: int, **how: Any) -> Trace | None:
+        """Another recording; None where that fails: what was measured has been reported by then."""
         try:
-            sample, _ = self._recorded(build, 1, shapes=True, memory=True, marks=marks)
+            trace, _ = self._recorded(build, steps, **how)
         except Exception as error:
             forget(error)
-            return profiled
-        with _collector_off():
-            table.take_callers(sample)
-            return replace(profiled, operations=table.operations())
-
-    def _lines(self, build: Build, steps: int, plain_s: float) -> list[LineTime]:
-        """Return where the thread runs outside of torch's operations, or waits, from a recording
-        with samples; none where that fails.
-        """
-        sampler = Sampler()
-        try:
-            trace, _ = self._recorded(build, steps, shapes=False, sampler=sampler)
-        except Exception as error:
-            forget(error)
-            return []
-        return lines_of(sampler, trace, plain_s * steps)
+            return None
+        return trace
 
     def _warm(self, build: Build) -> list[_Plain]:
         """Steps until it is warm, one by one."""
@@ -272,10 +259,9 @@ class Profiler:
         build: Build,
         steps: int,
         *,
-        shapes: bool,
+        shapes: bool = False,
         memory: bool = False,
-        marks: AbstractContextManager[object] | None = None,
-        sampler: Sampler | None = None,
+        within: AbstractContextManager[object] | None = None,
     ) -> tuple[Trace, PhaseTimes]:
         build.restore()
         step = build.work.step
@@ -283,16 +269,14 @@ class Profiler:
 
         def run() -> None:
             before_s = taken_s() or 0.0
-            with marks or nullcontext():
+            with within or nullcontext():
                 _repeat(step, steps)
-            wait()
+                wait()
             self._others_took_s = (taken_s() or 0.0) - before_s
 
         with build.context():
             step()
             wait()
-            if sampler is not None:
-                return self._record(lambda: sampler.run(run))
             return self._record(run, shapes=shapes, memory=memory)
 
     def _record(

@@ -17,7 +17,8 @@ TEXT = json.dumps([0.5] * 20_000)
 def lines(function, *operations):
     """Of a function that ran beside these operations, the text of each line."""
     sampler = Sampler()
-    sampler.run(function)
+    with sampler.running():
+        function()
     found = lines_of(sampler, read(document(*operations)), 60.0)
     text = Path(__file__).read_text().splitlines()
     own = [each for each in found if each.line.startswith("test_sampling.py:")]
@@ -45,7 +46,8 @@ def test_a_tick_on_its_way_at_the_end_starts_no_timer(monkeypatch):
             signal.raise_signal(signal.SIGALRM)
 
     monkeypatch.setattr(signal, "setitimer", late)
-    Sampler().run(lambda: None)
+    with Sampler().running():
+        pass
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
