@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpulab import option_values as kinds
-from gpulab.core.statuses import GroupBy, SortBy
 from gpulab.core.text import plain
 from gpulab.modes import Mode
 from gpulab.option_values import WrongValueError, shown, text_of
@@ -214,15 +213,7 @@ class Options:
     print: bool = _to_print(_READS_RUN)
     """print the result, also on a terminal"""
     top: int | None = _to_print({*_PRINTS_OPERATIONS, Mode.FROM_TRACE}, ("N", kinds.operations))
-    """rows of a table of operations (default: 3 to 5 in a short result, 8 where --sort or
-    --group-by is given, 10 of a trace)
-    """
-    sort: SortBy | None = _to_print(_PRINTS_OPERATIONS, ("COLUMN", kinds.one_of(tuple(SortBy))))
-    """table of operations by a column: self, total, device, device-total, calls, share, memory,
-    flops, bytes, intensity, rate, roof, name
-    """
-    group_by: GroupBy | None = _to_print(_PRINTS_OPERATIONS, ("WHAT", kinds.one_of(tuple(GroupBy))))
-    """operations summed by operation (default), line of the program, module, or kernel"""
+    """table of that many operations, which take longest (default: 8, 10 of a trace)"""
     json: str | None = _to_print(
         {*_WRITES_RUN, *_READS_RUN, Mode.LIST, Mode.DOCTOR, Mode.FLEET, Mode.COMPARE, Mode.HISTORY}
         | {Mode.WHY},
@@ -305,10 +296,6 @@ class Options:
             if value is True:
                 words.pop()
         return words
-
-    @property
-    def asks_for_operations(self) -> bool:
-        return bool(self.given("top", "sort", "group_by"))
 
     @property
     def json_on_stdout(self) -> bool:

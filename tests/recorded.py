@@ -116,9 +116,12 @@ def write_run(path, events=SMALL_RUN, gpulab="0.1.0"):
 @cache
 def transformer_operations():
     """Those of the trace of a transformer's training step on an H200."""
+    # torch, which nothing else here needs
+    from gpulab.features.goodput.work import WorkOfCalls
+
     data = lzma.decompress((CORPUS / "traces" / "transformer-step-h200.json.xz").read_bytes())
     trace = read_any(json.loads(data)["traceEvents"])
-    return trace, operations(trace)
+    return trace, operations(trace, work_of=WorkOfCalls())
 
 
 def run_of_a_transformer(folder):

@@ -28,6 +28,7 @@ from torch.profiler import ProfilerActivity, profile
 from gpulab.engine.build.lab import recorded
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import WINDOW, read
+from gpulab.features.goodput.work import WorkOfCalls
 
 WITHIN = 0.1
 LIMIT_S = 110.0
@@ -153,7 +154,7 @@ def derived_of(name):
         path = Path(folder) / "trace.json"
         recording.export_chrome_trace(str(path))
         trace = read(json.loads(path.read_text()))
-    rows = [row for row in operations(trace) if not row.on_device]
+    rows = [row for row in operations(trace, work_of=WorkOfCalls()) if not row.on_device]
     del step
     torch.cuda.empty_cache()
     return (

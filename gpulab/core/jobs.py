@@ -200,9 +200,7 @@ class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
     trace: Text | None = None
     """The file for a trace; of several variants each has its name in its own."""
     memory: Text | None = None
-    """A path without suffix for memory snapshots of a GPU; the peak of a step is measured where it
-    is given.
-    """
+    """A path without suffix for memory snapshots of a GPU."""
     every: bool = True
     """Whether all variants have one: else the baseline and the fastest."""
     at_once: bool = False

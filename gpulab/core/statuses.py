@@ -294,31 +294,3 @@ class BoundKind(StrEnum):
     PAGE_FAULTS = "page faults"
     UNEXPLAINED = "unexplained"
     UNKNOWN = "unknown"
-
-
-class GroupBy(StrEnum):
-    """The property that the calls of a row of the table of operations share."""
-
-    OPERATION = "operation"
-    """Name and shapes."""
-    LINE = "line"
-    MODULE = "module"
-    KERNEL = "kernel"
-
-
-class SortBy(StrEnum):
-    """The columns that the table of operations can be sorted by, the largest figures first."""
-
-    SELF = "self"
-    TOTAL = "total"
-    DEVICE = "device"
-    DEVICE_TOTAL = "device-total"
-    CALLS = "calls"
-    SHARE = "share"
-    MEMORY = "memory"
-    FLOPS = "flops"
-    BYTES = "bytes"
-    INTENSITY = "intensity"
-    RATE = "rate"
-    ROOF = "roof"
-    NAME = "name"

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gpulab.core.run_file import RunFileError
-from gpulab.core.statuses import GroupBy
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import blocks_of, part, views
-from gpulab.features.goodput.operation_table import MOST_ROWS, TableChoice, full_tables, operations
+from gpulab.features.goodput.operation_table import full_tables, operations
 from gpulab.features.roofline.ceilings_view import ceilings
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import roofline_blocks
@@ -54,16 +53,11 @@ def _show_checklist(report: RunReport, terminal: Terminal, options: Options) -> 
 
 
 def _tables_of_operations(report: RunReport, options: Options) -> list[Block] | None:
-    """As flags ask for them; None where no flag does."""
-    if not options.asks_for_operations:
+    """As --top asks for them; None where it is not given."""
+    if options.top is None:
         return None
-    choice = TableChoice(
-        most=options.top or MOST_ROWS,
-        sort=options.sort,
-        group=options.group_by or GroupBy.OPERATION,
-    )
     nothing = "no operations were recorded: no profile (off, a smoke run, or less than a second)"
-    return full_tables(report, choice) or [Text(nothing, "yellow")]
+    return full_tables(report, options.top) or [Text(nothing, "yellow")]
 
 
 def show_raw(report: RunReport, terminal: Terminal) -> None:
@@ -95,7 +89,7 @@ def _asked_for(report: RunReport, options: Options) -> list[Block]:
         places.add("telemetry.view:solo_runs")
     if options.profile in ("on", "all") and not report.functions:
         places.add("goodput.view:goodput")
-        if not options.asks_for_operations:
+        if options.top is None:
             places.add("goodput.operation_table:operations")
     asked_for = [
         view

@@ -49,7 +49,7 @@ def replay(name: str, options: Options) -> int:
     return show_run(run, options, terminal)
 
 
-_OPERATION_FLAGS = ("checklist", "top", "sort", "group_by")
+_OPERATION_FLAGS = ("checklist", "top")
 
 
 def check_flags(run: Run, options: Options) -> None:

@@ -9,8 +9,7 @@ from gpulab.core.events import Checked, FindingMade, OtherClock, SoloRun, Warmed
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import TimeFunctions, subject_of
 from gpulab.core.statuses import Cache, Clock, Relation, Verdict
-from gpulab.features.goodput.analysis import by_inputs
-from gpulab.features.goodput.events import Profiled
+from gpulab.features.goodput.events import Profiled, by_inputs
 from gpulab.features.telemetry.findings import (
     clocks_not_checked,
     clocks_slowed,

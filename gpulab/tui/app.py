@@ -26,7 +26,7 @@ from gpulab.catalog.catalog import Entry, ScenarioRow, catalog
 from gpulab.catalog.recordings import recording
 from gpulab.core.statuses import ExitCode
 from gpulab.core.terminal import colour_count, over_ssh, shows_unicode
-from gpulab.draw.blocks import Text
+from gpulab.draw.blocks import Group, Text
 from gpulab.features import present, taken_out
 from gpulab.options import Options, UsageError
 from gpulab.session.drive import Interrupts
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from gpulab.session.run import Source
 
 _CLASS = "gpulab --class NAME --share FOLDER opens your screen to those who watch the folder"
+_OF_A_STEP = Text("seconds, calls, FLOPs and bytes are those of a step", "dim")
 
 
 def _start(entry: Entry, settings: Options) -> Source | Finding:
@@ -261,18 +262,20 @@ class LabApp(App[int]):
 
     def action_operations(self) -> None:
         """The operations of the run of the scenario under the cursor, over the whole screen."""
-        from gpulab.tui.screens.operations import OperationsScreen, with_operations
+        from gpulab.features.goodput.operation_table import full_tables
+        from gpulab.tui.screens.page import Page
 
         entry = self._lab.chosen
         if entry is None:
             return
         run = self._lab.runs.of(entry.name)
-        if run is None or not with_operations(run.report):
+        tables = full_tables(run.report, None) if run else []
+        if not tables:
             return self._lab.refuse(
                 f"no operations of {entry.name} so far: "
                 "the profile records them, at the end of a run"
             )
-        self.push_screen(OperationsScreen(run.report))
+        self.push_screen(Page("operations", lambda _: Group(*tables, _OF_A_STEP), wide=True))
 
     def action_help(self) -> None:
         """The keys, and the words that are on the screen."""

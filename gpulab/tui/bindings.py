@@ -75,7 +75,7 @@ KEYS = (
     key("next_panel", "tab,right", "next_panel(1)", "choose the next panel of the run", "panel"),
     key("previous_panel", "left", "next_panel(-1)", "choose the panel before it"),
     key("zoom", "z", "zoom", "let the chosen panel fill the screen", "zoom"),
-    key("operations", "o", "app.operations", "all operations of the run: sort, sum", "operations"),
+    key("operations", "o", "app.operations", "all operations of the run", "operations"),
     key("family", "f", "next_family", "roofline: the next type of numbers", "numbers"),
     *(key(name, keys, f"derive({keys!r})", what) for name, keys, what in _DERIVING),
     key(

@@ -39,7 +39,7 @@ _FORMS = (
     ("--raw",),
     ("--markdown",),
     ("--checklist",),
-    ("--top", "12", "--group-by", "line"),
+    ("--top", "12"),
     ("--from-start",),
     ("--export", "page.md"),
     ("--export", "page.html"),

@@ -9,7 +9,6 @@ from gpulab.session.store import Store
 from gpulab.tui import bindings
 from gpulab.tui.panels.catalog import ScenarioList
 from gpulab.tui.screens.history import ComparePage, HistoryList, HistoryScreen
-from gpulab.tui.screens.operations import OperationsScreen
 from gpulab.tui.screens.replay import ReplayScreen
 
 
@@ -111,7 +110,7 @@ def test_a_letter_means_the_same_on_every_screen():
     for key in (*bindings.KEYS, *bindings.REPLAY):
         for name in key.key.split(","):
             meant[name].add(key.id)
-    screens = (HistoryScreen, HistoryList, ComparePage, OperationsScreen)
+    screens = (HistoryScreen, HistoryList, ComparePage)
     for binding in [binding for screen in screens for binding in screen.BINDINGS]:
         for name in binding.key.split(","):
             if len(name) == 1:

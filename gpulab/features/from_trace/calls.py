@@ -12,8 +12,7 @@ from statistics import median
 from typing import Any
 
 from gpulab.core.limits import LARGEST_INTEGER, TENSOR_DIMS
-from gpulab.features.from_trace.stream import INPUTS
-from gpulab.features.goodput.trace import Trace, TraceEvent
+from gpulab.features.goodput.trace import INPUTS, Trace, TraceEvent
 from gpulab.features.goodput.tree import Node, forest
 
 _STEPS = ("ProfilerStep#", "Optimizer.step#")
@@ -96,7 +95,7 @@ def _inputs_key(event: TraceEvent) -> str:
 
 def _call(nodes: Sequence[Node], on_device: bool) -> RecordedCall:
     if on_device:
-        totals = [node.device_s + sum(each.device_s for each in node.descendants) for node in nodes]
+        totals = [node.device_total_s for node in nodes]
         self_s = sum(node.device_s for node in nodes)
     else:
         totals = [node.total_s for node in nodes]

@@ -25,26 +25,8 @@ from gpulab.features.from_trace.values import (
     only_positive,
     range_of_indices,
 )
+from gpulab.features.goodput.trace import DTYPES
 
-_DTYPES = {
-    "float": "float32",
-    "double": "float64",
-    "c10::Half": "float16",
-    "c10::BFloat16": "bfloat16",
-    "long int": "int64",
-    "long": "int64",
-    "__int64": "int64",
-    "int": "int32",
-    "short int": "int16",
-    "short": "int16",
-    "signed char": "int8",
-    "unsigned char": "uint8",
-    "bool": "bool",
-    "c10::complex<float>": "complex64",
-    "c10::complex<double>": "complex128",
-    "c10::Float8_e4m3fn": "float8_e4m3fn",
-    "c10::Float8_e5m2": "float8_e5m2",
-}
 _NUMBERED_DTYPES = {
     0: "uint8",
     1: "int8",
@@ -154,7 +136,7 @@ def common_dtype(calls: Sequence[RecordedCall]) -> str:
     """The dtype of floating-point tensors that takes most of the time."""
     seconds: dict[str, float] = {"float32": 0.0}
     for call in calls:
-        for dtype in {_DTYPES.get(entry.type, "") for entry in call.inputs or ()}:
+        for dtype in {DTYPES.get(entry.type, "") for entry in call.inputs or ()}:
             if "float" in dtype:
                 seconds[dtype] = seconds.get(dtype, 0.0) + call.self_s
     return max(seconds, key=lambda dtype: seconds[dtype])
@@ -240,7 +222,7 @@ def _numbered_dtype(number: str) -> str:
 def _tensor(
     name: str, position: int, inputs: tuple[RecordedInput, ...], recorded: RecordedInput
 ) -> str:
-    dtype = _DTYPES.get(recorded.type)
+    dtype = DTYPES.get(recorded.type)
     if dtype is None:
         raise NotIsolableError(f"takes a tensor of {recorded.type}, which is not made here")
     dims = _sizes(recorded.dims)

@@ -20,9 +20,8 @@ from gpulab.core.limits import (
 from gpulab.core.payloads import GROUP
 from gpulab.core.text import cut
 from gpulab.core.units import plural
-from gpulab.features.goodput.trace import is_relevant
+from gpulab.features.goodput.trace import INPUTS, is_relevant
 
-INPUTS = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
 _DECODER = json.JSONDecoder(strict=False)  # some exporters write control characters
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _WORDS = ("true", "false", "null", "-")

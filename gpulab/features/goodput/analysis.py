@@ -13,16 +13,15 @@ takes: it is subtracted where it fell.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from gpulab.core.payloads import (
     BUSY,
     CATEGORIES,
     COPY,
     DATA,
-    REST,
     SYNC,
     TRACE_PREFIX,
     UNMARKED,
@@ -30,7 +29,7 @@ from gpulab.core.payloads import (
     WAITING,
     communicates,
 )
-from gpulab.features.goodput.events import Operation, Partition
+from gpulab.features.goodput.events import Partition
 from gpulab.features.goodput.trace import Thread, Trace, TraceEvent
 from gpulab.stats.time_spans import (
     Span,
@@ -69,15 +68,13 @@ def partition(trace: Trace, off_cpu: Mapping[str, float] = {}, taken_s: float = 
         taken = min(1.0, taken_s / off_s) if off_s > 0 else 0.0
         _subtract_off_cpu(seconds, phases, off_cpu, taken)
     copies = union(event.span for event in trace.inside(trace.device) if _is_host_copy(event))
-    around, within = ({}, {}) if on_device else _recorded_beside(trace, parts)
     return Partition(
         window_s=trace.window_s,
         seconds=seconds,
         marked=phases.marks_useful,
         on_device=on_device,
         copied_s=measure(clip(copies, *trace.window)),
-        around=around,
-        within=within,
+        around={} if on_device else _recorded_beside(trace, parts),
     )
 
 
@@ -89,6 +86,8 @@ class _Phases:
         notes = [event for event in own if event.name.startswith((TRACE_PREFIX, LOADER))]
         marks = [event for event in notes if event.name.startswith(TRACE_PREFIX)]
         self.marks_useful = any(_phase_name(event) == USEFUL for event in marks)
+        self.unmarked_work = "other busy" if self.marks_useful else USEFUL
+        """What work is that no phase marks."""
         self.around: dict[str, list[Span]] = defaultdict(list)
         """The spans of each phase, whatever is inside them."""
         for event in notes:
@@ -116,7 +115,9 @@ class _Phases:
 
 
 def _phase_name(note: TraceEvent) -> str:
-    return LOADER if note.name.startswith(LOADER) else note.name.removeprefix(TRACE_PREFIX)
+    if note.name.startswith(LOADER):
+        return LOADER
+    return note.name.removeprefix(TRACE_PREFIX)
 
 
 def _innermost(notes: list[TraceEvent], window: Span) -> dict[str, list[Span]]:
@@ -135,7 +136,7 @@ def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
     """
     spans: dict[str, list[Span]] = defaultdict(list)
     every_call = (event for calls in trace.calls.values() for event in calls)
-    launch_start = {
+    launch_start: dict[int | None, float] = {
         event.correlation: event.start for event in every_call if event.correlation is not None
     }
     for event in trace.inside(trace.device):
@@ -153,18 +154,21 @@ def _device_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
     return _first_match(trace.window, {category: spans[category] for category in _SEEN})
 
 
-def _device_category(event: TraceEvent, phases: _Phases, launch_start: Mapping[int, float]) -> str:
+def _device_category(
+    event: TraceEvent, phases: _Phases, launch_start: Mapping[int | None, float]
+) -> str:
     if _is_host_copy(event):
         return "copies"
     if event.kind != "kernel":
         if "PtoP" in event.name:
             return "communication"
-        return "other busy" if phases.marks_useful else USEFUL
+        return phases.unmarked_work
     if communicates(event.name):
         return "communication"
-    launched = None if event.correlation is None else launch_start.get(event.correlation)
-    inside = launched is not None and contains(phases.innermost[USEFUL], launched)
-    return USEFUL if inside or not phases.marks_useful else "other busy"
+    launched = launch_start.get(event.correlation)
+    if launched is not None and contains(phases.innermost[USEFUL], launched):
+        return USEFUL
+    return phases.unmarked_work
 
 
 def _is_host_copy(event: TraceEvent) -> bool:
@@ -197,27 +201,22 @@ def _main_thread_parts(trace: Trace, phases: _Phases) -> dict[str, list[Span]]:
     return _first_match(trace.window, {**waits, **useful, "other busy": busy})
 
 
-def _recorded_beside(
-    trace: Trace, parts: Mapping[str, list[Span]]
-) -> tuple[dict[str, float], dict[str, float]]:
+def _recorded_beside(trace: Trace, parts: Mapping[str, list[Span]]) -> dict[str, float]:
     """Return, of the main thread's operations and phases, the share that begins at the end of an
-    instant of each category, and the share that begins with one.
+    instant of each category.
     """
     order = sorted((start, category) for category, spans in parts.items() for start, _ in spans)
     starts = [start for start, _ in order]
     work = trace.inside(trace.operations.get(trace.main, []))
     notes = [event for event in trace.inside(trace.annotations) if event.thread == trace.main]
-    costs = [(event.start, 1.0) for event in work]
     # recording a phase costs as much as ten operations
-    costs += [(event.start, 10.0) for event in notes]
+    costs = [*((event.start, 1.0) for event in work), *((event.start, 10.0) for event in notes)]
     total = sum(cost for _, cost in costs)
     around: dict[str, float] = defaultdict(float)
-    within: dict[str, float] = defaultdict(float)
     for start, cost in costs:
-        for find, shares in ((bisect_left, around), (bisect_right, within)):
-            _, category = order[max(0, find(starts, start) - 1)]
-            shares[category] += cost / total
-    return dict(around), dict(within)
+        _, category = order[max(0, bisect_left(starts, start) - 1)]
+        around[category] += cost / total
+    return dict(around)
 
 
 def _first_match(window: Span, spans: Mapping[str, Iterable[Span]]) -> dict[str, list[Span]]:
@@ -241,10 +240,9 @@ def _subtract_off_cpu(
     phase names, so it comes from what is no work first.
     """
     seconds["preempted"] = 0.0
-    work = "other busy" if phases.marks_useful else USEFUL
     for phase, off_s in off_cpu.items():
         remaining_s = phases.beside_loaders(phase, off_s)
-        categories: tuple[str, ...] = ("other", work)
+        categories: tuple[str, ...] = ("other", phases.unmarked_work)
         if phase in WAITING:
             categories = ()
         elif phase == USEFUL:
@@ -273,28 +271,6 @@ def is_compiled(trace: Trace) -> bool:
     return any(name.startswith(_COMPILED) for name in names)
 
 
-def by_inputs(operations: Iterable[Operation]) -> list[Operation]:
-    """Summed by name and shapes, whoever called them, the longest first: kernels by themselves, and
-    where there are none the host's operations.
-    """
-    rows = list(operations)
-    on_device = any(row.on_device for row in rows)
-    shown = (row for row in rows if row.on_device == on_device)
-    sums = summed(shown, lambda row: (row.name, row.shapes))
-    return sorted(sums, key=lambda row: (row.name == REST, -row.self_s))
-
-
-def summed(
-    operations: Iterable[Operation], key: Callable[[Operation], Hashable]
-) -> list[Operation]:
-    """Those with the same key as one row each, in their order."""
-    sums: dict[Hashable, Operation] = {}
-    for row in operations:
-        of = key(row)
-        sums[of] = sums[of].plus(row) if of in sums else row
-    return list(sums.values())
-
-
 def call_counts(trace: Trace) -> dict[str, int]:
     """Return how often each kernel or copy ran, else each operation of the host, nested ones too:
     to compare recordings.
@@ -308,11 +284,6 @@ def call_counts(trace: Trace) -> dict[str, int]:
     return dict(Counter(name for name in names if not name.startswith(_COMPILED_GRAPH)))
 
 
-OUTSIDE = 0.0
-HALF_INSIDE = 0.5
-"""Which part of what recording an operation takes falls inside of it: the profiler reads its clock
-last as an operation begins, and first as it ends.
-"""
 _MUCH = 0.05
 
 
@@ -344,15 +315,14 @@ def parts_on_device(partition: Partition, steps: int, step_s: float) -> dict[str
 
 
 def parts_on_cpu(
-    partition: Partition, steps: int, plain_s: float, step_s: float, inside: float = OUTSIDE
+    partition: Partition, steps: int, plain_s: float, step_s: float
 ) -> dict[str, float]:
     """Seconds of a step of `step_s` by category; they sum to it.
 
     What the window is longer than steps of `plain_s`, in the same process, is what others took of
     it, which the step in the median does not have, and beyond that what recording took. This is
-    subtracted from the categories by where operations begin, `inside` of it from their own. Where
-    that is not known, by their seconds, which leaves the shares of the window. The rest is scaled
-    to the step.
+    subtracted from the categories by where operations begin. Where that is not known, by their
+    seconds, which leaves the shares of the window. The rest is scaled to the step.
     """
     recorded = {category: max(0.0, seconds) for category, seconds in partition.seconds.items()}
     overhead_s = max(0.0, partition.window_s - plain_s * steps)
@@ -360,9 +330,7 @@ def parts_on_cpu(
         taken_s = taken_by_others_s(partition, steps, plain_s)
         recorded["preempted"] = recorded.get("preempted", 0.0) - taken_s
         for category in recorded:
-            around = partition.around.get(category, 0.0)
-            within = partition.within.get(category, 0.0)
-            share = (1 - inside) * around + inside * within
+            share = partition.around.get(category, 0.0)
             recorded[category] = max(0.0, recorded[category] - (overhead_s - taken_s) * share)
     total_s = sum(recorded.values())
     if not total_s:
@@ -381,13 +349,3 @@ def is_disturbed(partition: Partition, steps: int, plain_s: float) -> bool:
     preempted_s = partition.seconds.get("preempted", 0.0)
     excess_s = partition.window_s - plain_s * steps
     return preempted_s > _MUCH * partition.window_s and excess_s > preempted_s / 2
-
-
-def share_without_overhead(partition: Partition, steps: int, plain_s: float) -> tuple[float, float]:
-    """The least and the most that a CPU's useful share can be, wherever overhead fell."""
-    useful_s = partition.seconds.get(USEFUL, 0.0) / steps
-    whole_s = partition.window_s / steps
-    plain_s = min(plain_s, whole_s)
-    if not plain_s:
-        return 0.0, 1.0
-    return max(0.0, useful_s - (whole_s - plain_s)) / plain_s, min(useful_s, plain_s) / plain_s

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.events import Sender, VariantEvent
-from gpulab.core.payloads import CATEGORIES, USEFUL
+from gpulab.core.payloads import CATEGORIES, REST, USEFUL
 from gpulab.core.values import (
     Amount,
-    Count,
     Fraction,
     Line,
     Name,
@@ -75,14 +75,37 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     def plus(self, other: Operation) -> Operation:
         """Both as one row: sums, and what they have in common. What either lacks is unknown."""
-        amounts: dict[str, Any] = {}
-        for name in _AMOUNTS:
+        changes: dict[str, Any] = {}
+        for name in (*_AMOUNTS, "line", "module", "dtype", "launched_by"):
             pair = getattr(self, name), getattr(other, name)
-            amounts[name] = None if None in pair else sum(pair)
-        for name in ("line", "module", "dtype", "launched_by"):
-            alike = getattr(self, name) == getattr(other, name)
-            amounts[name] = getattr(self, name) if alike else None
-        return replace(self, **amounts)
+            if name in _AMOUNTS and None not in pair:
+                changes[name] = sum(pair)
+            elif name in _AMOUNTS or pair[0] != pair[1]:
+                changes[name] = None
+        return replace(self, **changes)
+
+
+def by_inputs(operations: Iterable[Operation]) -> list[Operation]:
+    """Summed by name and shapes, whoever called them, the longest first: kernels by themselves, and
+    where there are none the host's operations.
+    """
+    rows = list(operations)
+    on_device = any(row.on_device for row in rows)
+    shown = (row for row in rows if row.on_device == on_device)
+    sums = summed(shown, lambda row: (row.name, row.shapes))
+    return sorted(sums, key=lambda row: (row.name == REST, -row.self_s))
+
+
+def summed(
+    operations: Iterable[Operation], key: Callable[[Operation], Hashable]
+) -> list[Operation]:
+    """Those with the same key as one row each, in their order."""
+    sums: dict[Hashable, Operation] = {}
+    for row in operations:
+        of = key(row)
+        before = sums.get(of)
+        sums[of] = before.plus(row) if before else row
+    return list(sums.values())
 
 
 class LineTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,16 +113,13 @@ class LineTime(msgspec.Struct, frozen=True, kw_only=True):
 
     `running` is the share of the step in which it ran outside of torch's operations, `waiting` that
     in which it slept or waited: for a socket, a lock, a process, a timer. Time in which others ran
-    on its CPU is not of the step. `source` is the expression, `function` what it is in; `outermost`
-    where no other function of the program called that one.
+    on its CPU is not of the step. `function` is what the line is in.
     """
 
     line: Line
     function: Line
-    source: Line
     running: Fraction
     waiting: Fraction
-    outermost: bool = False
 
 
 _ROUNDING, _ROUNDING_S = 1 + 1e-6, 1e-6
@@ -122,16 +142,12 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     on_device: bool
     copied_s: Seconds = 0.0
     around: dict[Name, Amount] = {}
-    within: dict[Name, Amount] = {}
     """Of a CPU, the share of the recorded operations that begin just after an instant of each
-    category, and just before one: where the time that recording them takes falls, as far as it is
-    outside of them, and inside.
+    category: where the time that recording them takes falls.
     """
 
     def __post_init__(self) -> None:
-        if USEFUL not in self.seconds or not {*self.seconds, *self.around, *self.within} <= set(
-            CATEGORIES
-        ):
+        if USEFUL not in self.seconds or not {*self.seconds, *self.around} <= set(CATEGORIES):
             raise ValueError("a partition by other categories")
         most_s = self.window_s * _ROUNDING + _ROUNDING_S
         if not all(-_ROUNDING_S <= part_s <= most_s for part_s in self.seconds.values()):
@@ -172,10 +188,9 @@ class Profiled(VariantEvent, frozen=True):
     `plain_s` and `profiled_s` are per step, without and with the profiler. `repeatable`: two
     recordings hold the same operations. `repeated` is the partition of the second, which records
     shapes too, and so takes longer; `operations` are its. Without it they are those of the only
-    recording. `peak_bytes`: the most device memory that one step had allocated, where it was asked
-    for. On a CPU, `waited` is the share of the steps without the profiler in which the thread slept
-    or waited. `lines` are those of the program on which it ran outside of torch's operations, or
-    waited.
+    recording. On a CPU, `waited` is the share of the steps without the profiler in which the thread
+    slept or waited. `lines` are those of the program on which it ran outside of torch's operations,
+    or waited.
     """
 
     sent_by = Sender.TIMING | Sender.SESSION
@@ -187,6 +202,5 @@ class Profiled(VariantEvent, frozen=True):
     repeatable: bool
     repeated: Partition | None = None
     trace: Text | None = None
-    peak_bytes: Count | None = None
     waited: Fraction | None = None
     lines: list[LineTime] = []

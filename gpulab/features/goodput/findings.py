@@ -32,21 +32,6 @@ def memory_snapshot(*, file: str) -> None: ...
 def trace_not_written(*, file: str, message: str) -> None: ...
 
 
-@finding(rank=Rank.EXPLAINING)
-def trace_is_no_list(*, file: str = "the trace") -> str:
-    return f"{file}: a viewer may not draw all of it: traceEvents is not a list"
-
-
-@finding(rank=Rank.EXPLAINING)
-def trace_events_lack_a_field(
-    *, field: str, count: int, events: int, first: int, file: str = "the trace"
-) -> str:
-    return (
-        f"{file}: a viewer may not draw all of it: {field} is missing or impossible in {count} of "
-        f"{events} events, the first is {first}"
-    )
-
-
 @finding("the profiler recorded no work on the device: this is the host's time")
 def device_not_recorded() -> None: ...
 @finding("two recordings hold different operations: " + _UNRELIABLE)
@@ -86,13 +71,3 @@ def goodput_uncertain(*, goodput: float, other: float, by: str) -> str:
     each="by {overhead:.0%}",
 )
 def profiler_overhead(*, overhead: float) -> None: ...
-@finding(
-    "the profile holds work on {count:plural stream} that nothing waits for: join side streams in "
-    "the step"
-)
-def streams_not_joined(*, count: int) -> None: ...
-@finding(
-    "its profile holds {products:.2g} products a step, the baseline's {baseline:.2g}: most steps "
-    "do not compute"
-)
-def computes_in_some_steps(*, products: float, baseline: float) -> None: ...

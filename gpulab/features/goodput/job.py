@@ -9,7 +9,7 @@ number of steps is a supposition.
 
 from __future__ import annotations
 
-from math import ceil, floor, log10
+from math import ceil
 
 from msgspec.structs import replace
 
@@ -22,7 +22,6 @@ STEPS = "steps"
 """All of the steady steps, where no profile says what they are made of."""
 BEFORE_STEPS = ("interpreter", "imports", "device", "file", "build", "first step", "warm-up")
 """Parts of a job before its steady steps, in their order."""
-_DIGITS = 2
 
 
 def from_start(report: RunReport, steps: int | None = None) -> FromStart | None:
@@ -56,25 +55,21 @@ def _job(
 ) -> JobGoodput:
     own_steps = max(1, round(steps * (baseline.items or 1.0) / (variant.items or 1.0)))
     step_s = _step_s(variant)
-    goodput = variant.goodput
+    shares: dict[str, float] = variant.goodput.partition if variant.goodput else {}
     seconds = {
         **{part: seconds for part, seconds in report.startup_s.items() if part in BEFORE_STEPS},
         "build": variant.build_s or 0.0,
         "first step": max(0.0, (variant.first_step_s or step_s) - step_s),
         "warm-up": variant.warm_up_s or 0.0,
     }
-    shares = goodput.partition if goodput and goodput.goodput is not None else {STEPS: 1.0}
-    seconds |= {part: share * step_s * own_steps for part, share in shares.items()}
+    for part, share in (shares or {STEPS: 1.0}).items():
+        seconds[part] = share * step_s * own_steps
     total_s = sum(seconds.values())
-    known = goodput is not None and goodput.goodput is not None
-    return JobGoodput(
-        variant=variant.name,
-        steps=own_steps,
-        seconds=seconds,
-        total_s=total_s,
-        goodput=seconds[USEFUL] / total_s if known else None,
-        reliable=goodput.reliable if goodput and known else None,
-    )
+    job = JobGoodput(variant=variant.name, steps=own_steps, seconds=seconds, total_s=total_s)
+    if not shares:
+        return job
+    reliable = variant.goodput and variant.goodput.reliable
+    return replace(job, goodput=seconds[USEFUL] / total_s, reliable=reliable)
 
 
 def _against(baseline: JobGoodput, job: JobGoodput, steps: int) -> JobGoodput:
@@ -95,5 +90,4 @@ def _step_s(variant: VariantReport) -> float:
 
 def _rounded(value: float) -> int:
     """To two digits, and at least 1."""
-    digits = floor(log10(max(1.0, value))) + 1
-    return max(1, round(round(value, min(0, _DIGITS - digits))))
+    return max(1, round(float(f"{value:.1e}")))

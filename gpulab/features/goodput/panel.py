@@ -12,7 +12,6 @@ from gpulab.draw.area import Area
 from gpulab.draw.panel import Panel, Rows, bands, name_width, style_of
 from gpulab.features.goodput.view import parts_of, share, why_not_known
 from gpulab.report.live import LiveReport
-from gpulab.report.report import RunReport
 
 _ITEMS = 10
 _WHY_NONE = "measured by the last stage, profile: computing, copies, waiting, launches"
@@ -22,11 +21,12 @@ _FEW = 4
 
 def _heading(run: LiveReport) -> tuple[str, str]:
     several = any(variant.items not in (None, 1.0) for variant in run.report.variants)
+    summaries = [variant.goodput for variant in run.report.variants if variant.goodput]
     figure = ""
-    if _known(run.report) and not _profiled(run.report):
+    if any(summary.goodput is not None for summary in summaries):
+        figure = f"{plural_of(run.report.item)}/s" * several
+    elif any(summary.phases for summary in summaries):
         figure = "as marked in the code"
-    elif _known(run.report) and several:
-        figure = f"{plural_of(run.report.item)}/s"
     return "where the time goes", figure
 
 
@@ -36,22 +36,10 @@ def _rows(run: LiveReport, width: int) -> Rows:
     return Rows(min(count, 3), count, most, count)
 
 
-def _known(report: RunReport) -> bool:
-    return any(
-        variant.goodput and (variant.goodput.phases or variant.goodput.partition)
-        for variant in report.variants
-    )
-
-
-def _profiled(report: RunReport) -> bool:
-    return any(
-        variant.goodput and variant.goodput.goodput is not None for variant in report.variants
-    )
-
-
 def _draw(run: LiveReport, area: Area) -> None:
     report = run.report
-    if not _known(report):
+    summaries = [variant.goodput for variant in report.variants if variant.goodput]
+    if not any(summary.phases or summary.partition for summary in summaries):
         area.put_lines(_WHY_NONE)
         return
     names = name_width(run, area.width)
@@ -62,7 +50,7 @@ def _draw(run: LiveReport, area: Area) -> None:
         [variant.goodput.phases if variant.goodput else {} for variant in shown]
     )
     places = bands(len(shown), area.height)
-    for variant, phases, band in zip(shown, by_phases, places, strict=True):
+    for variant, parts, band in zip(shown, by_phases, places, strict=True):
         area.put(band.middle, 0, variant.name, style_of(variant.name, report.baseline), most=names)
         summary = variant.goodput
         if summary is None:
@@ -70,10 +58,9 @@ def _draw(run: LiveReport, area: Area) -> None:
         if why := why_not_known(variant):
             area.put(band.middle, names + 1, f"not known: {why}", "yellow")
             continue
-        profiled = summary.goodput is not None
-        parts = parts_of(summary) if profiled else phases
-        bar = area.part(band.row, names + 1, cells, band.height)
-        _draw_parts(bar, parts, share(summary) if profiled else "")
+        if summary.goodput is not None:
+            parts = parts_of(summary)
+        _draw_parts(area.part(band.row, names + 1, cells, band.height), parts, share(summary))
         if several and variant.items_per_s:
             area.put_right(band.middle, f"{rate(variant.items_per_s)}/s")
 

@@ -5,87 +5,18 @@ with what they launched, and the kernels and copies of a device.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpulab.core.limits import TEXT_LENGTH
 from gpulab.core.payloads import REST
 from gpulab.core.text import cut
+from gpulab.engine.rounding import PRECISION
 from gpulab.features.goodput.events import Operation
-from gpulab.features.goodput.formulas import Work, formula_of, work_of
-from gpulab.features.goodput.inputs import INPUTS, Inputs
-from gpulab.features.goodput.trace import CALLER, Thread, Trace, TraceEvent
-from gpulab.features.goodput.tree import Forest, Node, forest
-from gpulab.stats.time_spans import clip, innermost, measure
-
-
-class Caller(NamedTuple):
-    """`line` is such as train.py:42, `module` such as Net.layers.0.linear."""
-
-    line: str | None = None
-    module: str | None = None
-
-
-def callers_of(trace: Trace, woods: Forest) -> dict[Node, Caller]:
-    """The caller of each operation for which it is known.
-
-    What autograd calls in the backward pass has the caller of its operation of the forward pass: on
-    a device it runs in a thread without a line of the program.
-    """
-    marks = _Marks(trace)
-    callers: dict[Node, Caller] = {}
-    forward: dict[int, Caller] = {}
-    for node in woods.nodes:
-        caller = None
-        if node.is_backward:
-            caller = forward.get(-1 if node.sequence is None else node.sequence)
-        elif node.parent is not None and node.parent in callers and _is_backward(node):
-            caller = callers[node.parent]
-        caller = caller or marks.at(node.event.thread, node.event.start)
-        if caller is None:
-            continue
-        callers[node] = caller
-        if node.sequence is not None and not node.is_backward:
-            forward[node.sequence] = caller  # of those that have a number, the last made the node
-    return callers
-
-
-def _is_backward(node: Node) -> bool:
-    return any(outer.is_backward for outer in node.ancestors)
-
-
-class _Marks:
-    """The spans around calls, by thread."""
-
-    def __init__(self, trace: Trace) -> None:
-        by_thread = defaultdict(list)
-        for event in trace.callers:
-            by_thread[event.thread].append(event)
-        self._pieces: dict[Thread, list[tuple[float, float, str]]] = {
-            thread: [
-                (start, end, events[index].name)
-                for start, end, index in innermost([event.span for event in events])
-            ]
-            for thread, events in by_thread.items()
-        }
-        self._starts = {
-            thread: [start for start, _, _ in pieces] for thread, pieces in self._pieces.items()
-        }
-
-    def at(self, thread: Thread, instant: float) -> Caller | None:
-        """Who called what ran at an instant."""
-        if thread not in self._pieces:
-            return None
-        index = bisect_right(self._starts[thread], instant) - 1
-        if index < 0 or instant >= self._pieces[thread][index][1]:
-            return None
-        name = self._pieces[thread][index][2]
-        line, _, module = name.removeprefix(CALLER).rpartition("|")
-        return Caller(line or None, module or None)
-
+from gpulab.features.goodput.trace import DTYPES, Trace, TraceEvent
+from gpulab.features.goodput.tree import Caller, Forest, Node, forest
+from gpulab.stats.time_spans import clip, measure
 
 MOST_KERNELS = 40
 MOST_OPERATIONS = 200
@@ -93,11 +24,25 @@ _LONGEST_SHAPES = 500
 """Characters: an optimizer's lists have a thousand tensors, and a row is a part of one event."""
 _NUMBERED = re.compile(r"\.\d+(?=\.|$)")
 """A part of a list of modules: block.3."""
+_MOST_OF_IT = 0.8
 _TF32 = re.compile(r"tf32|s1688")
 """In the names of kernels that multiply fp32 in tensor cores, rounded to tf32."""
 
 
-def operations(trace: Trace, sample: Trace | None = None, **most: int) -> list[Operation]:
+class Work(NamedTuple):
+    """What a call computes, where that is known, and moves at least."""
+
+    flops: int | None
+    bytes: int
+
+
+WorkOf = Callable[[str, Mapping[str, Any]], Work | None]
+"""The work of a call by its name, and what the recording says of its inputs."""
+
+
+def operations(
+    trace: Trace, sample: Trace | None = None, work_of: WorkOf | None = None, **most: int
+) -> list[Operation]:
     """The kernels and copies of a device, if it did anything; then the host's operations. Of both
     the longest first, at most so many, and one more for the rest.
 
@@ -105,104 +50,95 @@ def operations(trace: Trace, sample: Trace | None = None, **most: int) -> list[O
     allocated: recording that takes time, so that no time is taken from it. Without it that is read
     from `trace`, as far as it is there.
     """
-    return RecordedWindow(trace).operations(sample, **most)
+    window = RecordedWindow(trace, work_of)
+    if sample is not None:
+        window.take_callers(sample)
+    return window.operations(**most)
 
 
 class RecordedWindow:
     """A recording whose table can be made before there is a sample, and again with one."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, work_of: WorkOf | None = None) -> None:
         self._trace = trace
+        self._on_device = trace.on_device
         self._woods = forest(trace)
-        self._facts = _Facts()
+        self._shapes = {node: _shapes(node) for node in self._woods.nodes}
+        self._work = _work(self._woods, work_of) if work_of else {}
+
+    def take_callers(self, sample: Trace) -> None:
+        """Let each call have the caller and the memory of that call of the sample which is at its
+        place among those of the same name and shapes; where those are no whole number of times as
+        many, only what all of them share is known.
+        """
+        of_sample: dict[tuple[str, str], list[tuple[Caller, int | None]]] = defaultdict(list)
+        for node in forest(sample).nodes:
+            of_sample[node.name, _shapes(node)].append((node.caller, node.memory_bytes))
+        alike: dict[tuple[str, str], list[Node]] = defaultdict(list)
+        for node, shapes in self._shapes.items():
+            alike[node.name, shapes].append(node)
+        for key, nodes in alike.items():
+            known = of_sample[key]
+            if not known or (len(nodes) % len(known) and len(set(known)) > 1):
+                continue
+            for place, node in enumerate(nodes):
+                node.caller, node.memory_bytes = known[place % len(known)]
 
     def operations(
-        self, sample: Trace | None = None, kernels: int = MOST_KERNELS, most: int = MOST_OPERATIONS
+        self, kernels: int = MOST_KERNELS, most: int = MOST_OPERATIONS
     ) -> list[Operation]:
-        """As the function of that name."""
-        trace, woods = self._trace, self._woods
-        if sample is None:
-            known = _known(trace, woods)
-        else:
-            known = _match_sample(woods, _known(sample, forest(sample)), self._facts)
-        rows = _kernels(trace, woods, kernels) if trace.on_device else []
-        return rows + _host(trace, woods, known, self._facts, most)
+        """As the function of that name. Where modules make more rows than there may be, those of a
+        list of modules count as one.
+        """
+        groups = self._grouped(lambda module: module)
+        if len(groups) > most:
+            groups = self._grouped(lambda module: module and _NUMBERED.sub(".*", module))
+        rows = [(self._row(key, nodes), nodes) for key, nodes in groups.items()]
+        rows.sort(key=lambda row: (-(row[0].device_s or 0.0), -row[0].self_s, str(row[0])))
+        table = [row for row, _ in rows[:most]]
+        if rest := [node for _, nodes in rows[most:] for node in nodes]:
+            key = _Key(REST, "", None, None, None)
+            table.append(self._row(key, rest, len(rows) - most))
+        return _kernels(self._trace, self._woods, kernels) + table
 
+    def _grouped(self, module_of: Callable[[str | None], str | None]) -> dict[_Key, list[Node]]:
+        keys: dict[Node, _Key] = {}
+        groups: dict[_Key, list[Node]] = defaultdict(list)
+        for node in self._woods.nodes:
+            line, module = node.caller
+            key = _Key(node.name, self._shapes[node], _dtype(node), line, module_of(module))
+            if node.parent is not None and node.repeats_its_caller:
+                key = keys[node.parent]
+            keys[node] = key
+            groups[key].append(node)
+        return groups
 
-class _Fact(NamedTuple):
-    """The facts that follow from the inputs of a call."""
-
-    shapes: str
-    dtype: str | None
-    work: Work | None
-
-
-class _Facts:
-    """Those of all calls: steps are alike, and so each is worked out once."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], _Fact] = {}
-        self._of: dict[Node, _Fact] = {}
-
-    def of(self, node: Node) -> _Fact:
-        fact = self._of.get(node)
-        if fact is None:
-            fact = self._of[node] = self._alike(node)
-        return fact
-
-    def _alike(self, node: Node) -> _Fact:
-        arguments = node.event.arguments
-        key = node.name, repr([arguments.get(name) for name in INPUTS])
-        fact = self._known.get(key)
-        if fact is None:
-            inputs = Inputs(arguments)
-            work = work_of(node.name, inputs)
-            shapes = cut(shapes_of(node.event.dims), _LONGEST_SHAPES)
-            fact = self._known[key] = _Fact(shapes, inputs.dtype, work)
-        return fact
-
-
-class _Known(NamedTuple):
-    """The facts of a call that only a recording that takes longer has."""
-
-    caller: Caller
-    memory_bytes: int | None
-
-
-_NOTHING = _Known(Caller(), None)
-
-
-def _known(trace: Trace, woods: Forest) -> dict[Node, _Known]:
-    """Return what is known of each operation of a recording, by its start."""
-    if not trace.callers and not trace.allocations:
-        return {}
-    callers = callers_of(trace, woods)
-    has_memory = bool(trace.allocations)
-    return {
-        node: _Known(callers.get(node, Caller()), node.memory_bytes if has_memory else None)
-        for node in woods.nodes
-    }
-
-
-def _match_sample(woods: Forest, known: Mapping[Node, _Known], facts: _Facts) -> dict[Node, _Known]:
-    """Each call is that call of the sample which is at its place among those of the same name and
-    shapes; where those are no whole number of times as many, only what all of them share is known.
-    """
-    of_sample: dict[tuple[str, str], list[_Known]] = defaultdict(list)
-    for node, of_call in known.items():
-        of_sample[node.name, facts.of(node).shapes].append(of_call)
-    places: dict[tuple[str, str], list[Node]] = defaultdict(list)
-    for node in woods.nodes:
-        places[node.name, facts.of(node).shapes].append(node)
-    by_node: dict[Node, _Known] = {}
-    for key, nodes in places.items():
-        choices = of_sample.get(key, [])
-        if choices and len(nodes) % len(choices) == 0:
-            for place, node in enumerate(nodes):
-                by_node[node] = choices[place % len(choices)]
-        elif len(set(choices)) == 1:
-            by_node |= dict.fromkeys(nodes, choices[0])
-    return by_node
+    def _row(self, key: _Key, nodes: Sequence[Node], rows: int = 1) -> Operation:
+        outer = [node for node in nodes if all(each.name != node.name for each in node.ancestors)]
+        self_s = sum(node.self_s for node in nodes)
+        device_s = device_total_s = None
+        if self._on_device:
+            device_s = sum(node.device_s for node in nodes)
+            device_total_s = max(device_s, sum(node.device_total_s for node in outer))
+        work = [self._work[node] for node in nodes if node in self._work]
+        return Operation(
+            name=key.name,
+            calls=sum(not node.repeats_its_caller for node in nodes),
+            self_s=self_s,
+            share=self._trace.share(self_s),
+            shapes=key.shapes,
+            on_device=False,
+            rows=rows,
+            total_s=max(self_s, sum(node.total_s for node in outer)),
+            device_s=device_s,
+            device_total_s=device_total_s,
+            memory_bytes=_sum(node.memory_bytes for node in nodes),
+            line=key.line and key.line[:TEXT_LENGTH],
+            module=key.module and key.module[:TEXT_LENGTH],
+            dtype=key.dtype,
+            flops=_sum(done.flops for done in work),
+            bytes=_sum(done.bytes for done in work),
+        )
 
 
 class _Key(NamedTuple):
@@ -215,193 +151,89 @@ class _Key(NamedTuple):
     module: str | None
 
 
-@dataclass
-class _Sums:
-    calls: int = 0
-    self_s: float = 0.0
-    total_s: float = 0.0
-    device_s: float = 0.0
-    device_total_s: float = 0.0
-    memory_bytes: int | None = None
-    flops: int | None = None
-    bytes: int | None = None
-    rows: int = 0
-
-    @property
-    def weight(self) -> tuple[float, float]:
-        """By which the table is in order."""
-        return self.device_s, self.self_s
-
-    def add(self, other: _Sums) -> None:
-        self.calls += other.calls
-        self.self_s += other.self_s
-        self.total_s += other.total_s
-        self.device_s += other.device_s
-        self.device_total_s += other.device_total_s
-        self.memory_bytes = _plus(self.memory_bytes, other.memory_bytes)
-        self.flops = _plus(self.flops, other.flops)
-        self.bytes = _plus(self.bytes, other.bytes)
-
-
-def _plus(first: int | None, second: int | None) -> int | None:
+def _sum(values: Iterable[int | None]) -> int | None:
     """The sum of what is known."""
-    if first is None or second is None:
-        return first if second is None else second
-    return first + second
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
-def _host(
-    trace: Trace, woods: Forest, known: Mapping[Node, _Known], facts: _Facts, most: int
-) -> list[Operation]:
-    """The host's operations. Where modules make more rows than there may be, those of a list of
-    modules count as one.
-    """
-    work = _work(woods, facts)
-    device_totals = _device_totals(woods)
-    sums: dict[_Key, _Sums] = defaultdict(_Sums)
-    keys: dict[Node, _Key] = {}
-    for node in woods.nodes:
-        caller, memory_bytes = known.get(node, _NOTHING)
-        repeats = node.repeats_its_caller
-        if repeats and node.parent is not None:
-            keys[node] = keys[node.parent]
-        else:
-            keys[node] = _key(node, facts.of(node), caller)
-        nested = any(outer.name == node.name for outer in node.ancestors)
-        done = work.get(node)
-        row = _Sums(
-            calls=int(not repeats),
-            self_s=node.self_s,
-            total_s=0.0 if nested else node.total_s,
-            device_s=node.device_s,
-            device_total_s=0.0 if nested else device_totals[node],
-            memory_bytes=memory_bytes,
-            flops=done.flops if done else None,
-            bytes=done.bytes if done else None,
-        )
-        sums[keys[node]].add(row)
-    if len(sums) > most:
-        sums = _merged(sums, lambda key: key._replace(module=_without_numbers(key.module)))
-    by_name = sorted(sums, key=lambda key: tuple(map(str, key)))
-    order = sorted(by_name, key=lambda key: sums[key].weight, reverse=True)
-    table = [_row(trace, key, sums[key]) for key in order[:most]]
-    if rest := order[most:]:
-        total = _Sums()
-        for key in rest:
-            total.add(sums[key])
-        total.rows = len(rest)
-        table.append(_row(trace, _Key(REST, "", None, None, None), total))
-    return table
-
-
-def _key(node: Node, fact: _Fact, caller: Caller) -> _Key:
-    dtype = fact.dtype
-    if dtype == "fp32" and any(_TF32.search(kernel.name) for kernel in node.kernels):
-        dtype = "tf32"
-    return _Key(node.name, fact.shapes, dtype, caller.line, caller.module)
-
-
-def _merged(sums: Mapping[_Key, _Sums], change: Callable[[_Key], _Key]) -> dict[_Key, _Sums]:
-    merged: dict[_Key, _Sums] = defaultdict(_Sums)
-    for key, row in sums.items():
-        merged[change(key)].add(row)
-    return merged
-
-
-def _without_numbers(module: str | None) -> str | None:
-    return _NUMBERED.sub(".*", module) if module else module
-
-
-def _row(trace: Trace, key: _Key, sums: _Sums) -> Operation:
-    on_device = trace.on_device
-    return Operation(
-        name=key.name,
-        calls=sums.calls,
-        self_s=sums.self_s,
-        share=sums.self_s / trace.window_s if trace.window_s else 0.0,
-        shapes=key.shapes,
-        on_device=False,
-        rows=sums.rows or 1,
-        total_s=max(sums.total_s, sums.self_s),
-        device_s=sums.device_s if on_device else None,
-        device_total_s=max(sums.device_total_s, sums.device_s) if on_device else None,
-        memory_bytes=sums.memory_bytes,
-        line=key.line[:TEXT_LENGTH] if key.line else None,
-        module=key.module[:TEXT_LENGTH] if key.module else None,
-        dtype=key.dtype,
-        flops=sums.flops,
-        bytes=sums.bytes,
-    )
-
-
-def _device_totals(woods: Forest) -> dict[Node, float]:
-    """Return the device seconds of each operation with those within it."""
-    totals = {node: node.device_s for node in woods.nodes}
-    for node in reversed(woods.nodes):  # those within an operation come after it
-        if node.parent is not None:
-            totals[node.parent] += totals[node]
-    return totals
-
-
-def _work(woods: Forest, facts: _Facts) -> dict[Node, Work]:
-    """Return what each call computes and moves at least, by the formula of its name: no work
-    belongs to two of those that are within each other.
+def _work(woods: Forest, work_of: WorkOf) -> dict[Node, Work]:
+    """Return what each call computes and moves at least: no work belongs to two operations of which
+    one is within the other.
     """
     work: dict[Node, Work] = {}
     covered: set[Node] = set()
     for node in woods.nodes:
         if node.parent in covered:
             covered.add(node)
-            continue
-        formula = formula_of(node.name)
-        done = facts.of(node).work
-        if formula is None or done is None:
-            continue
-        if formula.outer and any(facts.of(inner).work for inner in node.descendants):
-            continue
-        doer = node
-        if pattern := formula.within:
-            doer = next((each for each in node.descendants if pattern.match(each.name)), node)
-        work[doer] = done
-        covered.add(node)
+        elif done := work_of(node.name, node.event.arguments):
+            work[_doer(node)] = done
+            covered.add(node)
     return work
+
+
+def _doer(node: Node) -> Node:
+    """Return what takes most of the time of an operation by itself: of a convolution, that of a
+    library within it.
+    """
+    longest = max(node.descendants, key=lambda each: (each.device_s, each.self_s), default=node)
+    if node.device_total_s:
+        takes_most = longest.device_s > _MOST_OF_IT * node.device_total_s
+    else:
+        takes_most = longest.self_s > _MOST_OF_IT * node.total_s
+    if takes_most:
+        return longest
+    return node
 
 
 def _kernels(trace: Trace, woods: Forest, most: int) -> list[Operation]:
     """By name, each with the operation that launched most of it."""
-    self_s: dict[str, float] = defaultdict(float)
-    calls: Counter[str] = Counter()
-    launched: dict[str, Counter[str]] = defaultdict(Counter)
+    calls: dict[str, list[tuple[float, str]]] = defaultdict(list)
     owners: Iterable[tuple[str, TraceEvent]] = (
         *((node.name, event) for node in woods.nodes for event in node.kernels),
         *(("", event) for event in woods.unowned),
     )
     for owner, event in owners:
-        seconds = measure(clip([event.span], *trace.window))
-        self_s[event.name] += seconds
-        calls[event.name] += 1
-        launched[event.name][owner] += 1
-    order = sorted(self_s, key=lambda name: (-self_s[name], name))
+        calls[event.name].append((measure(clip([event.span], *trace.window)), owner))
+    order = sorted(calls, key=lambda name: (-sum(seconds for seconds, _ in calls[name]), name))
     groups = [(name, [name]) for name in order[:most]]
     if rest := order[most:]:
         groups.append((REST, rest))
     table = []
     for name, names in groups:
-        seconds = sum(self_s[each] for each in names)
-        owner = launched[name].most_common(1)[0][0] if name in launched else ""
+        launched = [call for each in names for call in calls[each]]
+        self_s = sum(seconds for seconds, _ in launched)
+        ((owner, _),) = Counter(owner for _, owner in launched).most_common(1)
         table.append(
             Operation(
                 name=name,
-                calls=sum(calls[each] for each in names),
-                self_s=seconds,
-                share=seconds / trace.window_s if trace.window_s else 0.0,
+                calls=len(launched),
+                self_s=self_s,
+                share=trace.share(self_s),
                 shapes="",
                 on_device=True,
                 rows=len(names),
-                launched_by=owner or None,
+                launched_by=owner if owner and name != REST else None,
             )
         )
     return table
+
+
+def _dtype(node: Node) -> str | None:
+    """The type of the first tensor, of floating-point numbers where there is one, as it is computed
+    with.
+    """
+    types = node.event.arguments.get("Input type")
+    named = [DTYPES[kind] for kind in types if kind in DTYPES] if isinstance(types, list) else []
+    floating = [PRECISION[name] for name in named if name in PRECISION]
+    dtype = next(iter((*floating, *named)), None)
+    if dtype == "fp32" and any(_TF32.search(kernel.name) for kernel in node.kernels):
+        return "tf32"
+    return dtype
+
+
+def _shapes(node: Node) -> str:
+    return cut(shapes_of(node.event.arguments.get("Input Dims")), _LONGEST_SHAPES)
 
 
 def shapes_of(dims: Any) -> str:

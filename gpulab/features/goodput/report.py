@@ -8,34 +8,29 @@ launches longer, so that step is not taken otherwise.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from statistics import median
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from gpulab.core.estimate import Estimate
-from gpulab.core.events import Built, Checked, Event, OtherClock, SoloRun, VariantRefused
+from gpulab.core.events import Built, Checked, OtherClock, SoloRun
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Follow, Measure
 from gpulab.core.payloads import CATEGORIES, LINKS, USEFUL, WAITING
 from gpulab.core.statuses import Cache, Clock
 from gpulab.features.goodput import result
 from gpulab.features.goodput.analysis import (
-    HALF_INSIDE,
     busy_s,
     parts_on_cpu,
     parts_on_device,
-    share_without_overhead,
     taken_by_others_s,
 )
 from gpulab.features.goodput.events import Operation, Partition, Phases, Profiled
 from gpulab.features.goodput.findings import (
     busy_exceeds_step,
-    computes_in_some_steps,
     device_not_recorded,
     goodput_uncertain,
     profiler_overhead,
@@ -51,127 +46,94 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.05
 """A goodput is certain within this, and a step this much too short is still right."""
-
-
-class OtherWay(StrEnum):
-    """Another way to know a goodput."""
-
-    SECOND_RECORDING = "second recording"
-    SOLO_RUN = "solo run"
-    PLAIN_STEP = "plain step"
-    """The step in the profiler's process, without it."""
-    PROFILED_STEP = "profiled step"
-    OVERHEAD_INSIDE = "overhead inside"
-    """What recording takes is placed elsewhere: inside of operations."""
-    PHASES = "phases"
-    """Timed without the profiler, between the rounds."""
-
-
-_Estimate = tuple[float, OtherWay]
+_MOST_OVERHEAD = 0.1
+_WAITS = 0.5
+"""A phase whose thread runs for less of its time than this waits, or was preempted."""
+_OtherWay = tuple[float, str]
+"""A goodput by another way to know it, and which: a key of `OTHER_WAYS`."""
 
 
 @dataclass(frozen=True)
-class StepGoodput:
-    """A step without the profiler. `farthest` is the estimate by another way that differs most."""
-
-    step_s: float
-    step_source: StepSource
-    recording: Partition
-    seconds: dict[str, float]
-    repeated: dict[str, float]
-    """Shares of the step by the second recording; empty without one."""
-    busy_s: float
-    """What the device was busy, as recorded; 0 of a CPU."""
-    overhead: float
-    host_only: bool
-    farthest: _Estimate | None
-
-    @property
-    def goodput(self) -> float:
-        return self.seconds.get(USEFUL, 0.0) / self.step_s
-
-    @property
-    def uncertainty(self) -> float:
-        too_long = max(0.0, self.busy_s / self.step_s - 1)
-        return max(too_long, abs(self.farthest[0] - self.goodput) if self.farthest else 0.0)
-
-
-def step_goodput(
-    state: RunState, variant: VariantState, profiled: Profiled, time: Estimate | None
-) -> StepGoodput:
-    """Goodput and parts of a profiled variant's step; `time` is what its rounds say."""
-    partition = profiled.partition
-    steps = profiled.steps
-    plain_s = profiled.plain_s
-    rounds_s = _rounds_s(state, variant, time)
-    if rounds_s and isinstance(state.job, Follow):  # others than the recorded may be validation
-        rounds_s = min(rounds_s, plain_s)
-    device_busy_s = taken_s = 0.0
-    if partition.on_device:
-        step_s = _device_step_s(
-            rounds_s, _device_s(state, variant, time), busy_s(partition) / steps, plain_s
-        )
-        profiled = _fitting_first(profiled, step_s)
-        partition = profiled.partition
-        device_busy_s = busy_s(partition) / steps
-        unprofiled_s = min(step_s, plain_s)
-    else:
-        step_s = rounds_s or plain_s
-        unprofiled_s = plain_s
-        taken_s = taken_by_others_s(partition, steps, plain_s) / steps
-    seconds = _parts(profiled, partition, step_s)
-    repeated = {} if profiled.repeated is None else _parts(profiled, profiled.repeated, step_s)
-    source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
-    goodput = seconds.get(USEFUL, 0.0) / step_s
-    if partition.on_device:
-        estimates = [*_device_estimates(variant, profiled, step_s, source)]
-    else:
-        estimates = [*_host_estimates(variant, profiled), _other_step(goodput, plain_s / step_s)]
-    return StepGoodput(
-        step_s=step_s,
-        step_source=source,
-        recording=partition,
-        seconds=seconds,
-        repeated={name: part_s / step_s for name, part_s in repeated.items()},
-        busy_s=device_busy_s,
-        overhead=(profiled.profiled_s - taken_s) / unprofiled_s - 1,
-        host_only=state.on_gpu and not partition.on_device,
-        farthest=max(estimates, key=lambda estimate: abs(estimate[0] - goodput), default=None),
-    )
-
-
-def _parts(profiled: Profiled, partition: Partition, step_s: float) -> dict[str, float]:
-    """Seconds of a step by one of its recordings."""
-    if partition.on_device:
-        return parts_on_device(partition, profiled.steps, step_s)
-    parts = parts_on_cpu(partition, profiled.steps, profiled.plain_s, step_s)
-    return _told_apart(parts, profiled, step_s)
-
-
-def _told_apart(parts: dict[str, float], profiled: Profiled, step_s: float) -> dict[str, float]:
-    """With what the thread did not run as waiting and contention, by the system's own counter.
-    Where nobody read that, only waits that samples saw are known.
+class _Step:
+    """A step without the profiler, and what was recorded of it: the partition that counts, and
+    perhaps another.
     """
-    off_s = parts.get("preempted", 0.0)
-    waited = profiled.waited
-    if waited is None:
-        waited = sum(line.waiting for line in profiled.lines)
-    waited_s = min(off_s, waited * step_s)
-    rest = "not running" if profiled.waited is None else "preempted"
-    told = {**parts, "preempted": 0.0, "waiting": waited_s, rest: off_s - waited_s}
-    return {name: told[name] for name in CATEGORIES if name in parts or told.get(name)}
+
+    profiled: Profiled
+    step_s: float
+    source: StepSource
+
+    @property
+    def recording(self) -> Partition:
+        return self.profiled.partition
+
+    @property
+    def busy_s(self) -> float:
+        """What the device was busy, as recorded; 0 of a CPU."""
+        return busy_s(self.recording) / self.profiled.steps if self.recording.on_device else 0.0
+
+    @property
+    def overhead(self) -> float:
+        """What the profiler adds to a step, relative."""
+        profiled = self.profiled
+        if self.recording.on_device:
+            return profiled.profiled_s / min(self.step_s, profiled.plain_s) - 1
+        taken_s = taken_by_others_s(self.recording, profiled.steps, profiled.plain_s)
+        return (profiled.profiled_s - taken_s / profiled.steps) / profiled.plain_s - 1
+
+    def parts(self) -> dict[str, float]:
+        """Seconds of the step by category."""
+        profiled = self.profiled
+        if self.recording.on_device:
+            return parts_on_device(self.recording, profiled.steps, self.step_s)
+        parts = parts_on_cpu(self.recording, profiled.steps, profiled.plain_s, self.step_s)
+        return _told_apart(parts, profiled, self.step_s)
 
 
-def _device_step_s(
-    rounds_s: float | None, device_s: float | None, recorded_s: float, plain_s: float
-) -> float:
-    """That of the rounds; the profiler's, where the device was in another state than in them."""
-    if rounds_s is None:
-        return plain_s
-    longest_s = rounds_s if device_s is None else min(rounds_s, device_s)
-    is_another_state = recorded_s > longest_s + TOLERANCE * rounds_s
-    fits = recorded_s <= plain_s * (1 + TOLERANCE)
-    return plain_s if is_another_state and fits else rounds_s
+def _step_of(
+    state: RunState, variant: VariantState, profiled: Profiled, time: Estimate | None
+) -> _Step:
+    """The step that was profiled; `time` is what its rounds say."""
+    rounds_s = _clock_s(state, variant, Clock.WALL, time)
+    if state.timed_job is not None and state.timed_job.cache != Cache.HOT:
+        rounds_s = None  # the profiler's are
+    if isinstance(state.job, Follow) and time is not None:
+        rounds_s = min(time.value, profiled.plain_s)  # others than the recorded may be validation
+    step_s = rounds_s or profiled.plain_s
+    if profiled.partition.on_device:
+        if rounds_s and _is_another_state(state, variant, profiled, rounds_s, time):
+            step_s = profiled.plain_s
+        profiled = _fitting_first(profiled, step_s)
+    source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
+    return _Step(profiled, step_s, source)
+
+
+def _clock_s(
+    state: RunState, variant: VariantState, clock: Clock, time: Estimate | None
+) -> float | None:
+    """The step in the rounds by a clock, where it was read: the device's with whatever gaps are in
+    it.
+    """
+    if state.timed_job is not None and state.timed_job.clock == clock:
+        return time.value if time else None
+    other = variant.last(OtherClock, clock)
+    return median(other.times_s) if other and other.times_s else None
+
+
+def _is_another_state(
+    state: RunState,
+    variant: VariantState,
+    profiled: Profiled,
+    rounds_s: float,
+    time: Estimate | None,
+) -> bool:
+    """Return whether the device was in another one than in the rounds: busy for longer, and for no
+    longer than a step of the profiler's process.
+    """
+    recorded_s = busy_s(profiled.partition) / profiled.steps
+    longest_s = min(rounds_s, _clock_s(state, variant, Clock.DEVICE, time) or rounds_s)
+    is_longer = recorded_s > longest_s + TOLERANCE * rounds_s
+    return is_longer and recorded_s <= profiled.plain_s * (1 + TOLERANCE)
 
 
 def _fitting_first(profiled: Profiled, step_s: float) -> Profiled:
@@ -189,84 +151,59 @@ def _fitting_first(profiled: Profiled, step_s: float) -> Profiled:
     return replace(profiled, partition=second, repeated=first, profiled_s=window_s)
 
 
-def _rounds_s(state: RunState, variant: VariantState, time: Estimate | None) -> float | None:
-    """The step by the host's clock; None with cold caches, which the profiler's are not. Of a
-    program, that of all its plain steps.
+def _told_apart(parts: dict[str, float], profiled: Profiled, step_s: float) -> dict[str, float]:
+    """With what the thread did not run as waiting and contention, by the system's own counter.
+    Where nobody read that, only waits that samples saw are known.
     """
-    job = state.timed_job
-    if isinstance(state.job, Follow):
-        return time.value if time else None
-    if job is None or job.cache != Cache.HOT:
-        return None
-    if job.clock == Clock.WALL:
-        return time.value if time else None
-    return _other_clock_s(variant, Clock.WALL)
+    off_s = parts.get("preempted", 0.0)
+    waited = profiled.waited
+    if waited is None:
+        waited = sum(line.waiting for line in profiled.lines)
+    waited_s = min(off_s, waited * step_s)
+    rest = "not running" if profiled.waited is None else "preempted"
+    told = {**parts, "preempted": 0.0, "waiting": waited_s, rest: off_s - waited_s}
+    return {name: told[name] for name in CATEGORIES if name in parts or told.get(name)}
 
 
-def _device_s(state: RunState, variant: VariantState, time: Estimate | None) -> float | None:
-    """Return what the device took in the rounds, with whatever gaps are in it."""
-    job = state.timed_job
-    if job is not None and job.clock == Clock.DEVICE:
-        return time.value if time else None
-    return _other_clock_s(variant, Clock.DEVICE)
-
-
-def _other_clock_s(variant: VariantState, clock: Clock) -> float | None:
-    other = variant.last(OtherClock, clock)
-    return median(other.times_s) if other and other.times_s else None
-
-
-def _device_estimates(
-    variant: VariantState, profiled: Profiled, step_s: float, source: StepSource
-) -> Iterator[_Estimate]:
+def _ways_on_device(variant: VariantState, step: _Step) -> Iterator[_OtherWay]:
     """The goodput by the other recording, and over other times of the step."""
-    useful_s = profiled.partition.seconds.get(USEFUL, 0.0) / profiled.steps
+    profiled = step.profiled
+    useful_s = step.recording.seconds.get(USEFUL, 0.0) / profiled.steps
     if profiled.repeated is not None:
         repeated_s = profiled.repeated.seconds.get(USEFUL, 0.0) / profiled.steps
-        yield _share(repeated_s, step_s), OtherWay.SECOND_RECORDING
-    if source == StepSource.PROFILER:  # which the profiler may have made longer already
-        yield _share(useful_s, profiled.profiled_s), OtherWay.PROFILED_STEP
+        yield min(1.0, repeated_s / step.step_s), "second recording"
+    if step.source == StepSource.PROFILER:  # which the profiler may have made longer already
+        yield min(1.0, useful_s / profiled.profiled_s), "profiled step"
         return
     if solo := variant.last(SoloRun):
-        yield _share(useful_s, solo.time_s), OtherWay.SOLO_RUN
-    if profiled.plain_s < step_s:
-        yield _share(useful_s, profiled.plain_s), OtherWay.PLAIN_STEP
+        yield min(1.0, useful_s / solo.time_s), "solo run"
+    if profiled.plain_s < step.step_s:
+        yield min(1.0, useful_s / profiled.plain_s), "plain step"
 
 
-def _host_estimates(variant: VariantState, profiled: Profiled) -> Iterator[_Estimate]:
-    """Goodput by the other recording, by overhead placed elsewhere, and by the phases."""
-    partition = profiled.partition
-    steps = profiled.steps
+def _ways_on_cpu(variant: VariantState, step: _Step, goodput: float) -> Iterator[_OtherWay]:
+    """The goodput by the other recording, by the phases, and of a step whose parts changed by as
+    much as the step did, but differently.
+    """
+    profiled = step.profiled
     plain_s = profiled.plain_s
     if profiled.repeated is not None:
-        yield _cpu_share(profiled, repeated=True), OtherWay.SECOND_RECORDING
-    if partition.around:
-        yield _cpu_share(profiled, inside=HALF_INSIDE), OtherWay.OVERHEAD_INSIDE
-    else:
-        for share in share_without_overhead(partition, steps, plain_s):
-            middle_share = (share + partition.goodput) / 2  # neither end is likely
-            yield middle_share, OtherWay.OVERHEAD_INSIDE
+        again = parts_on_cpu(profiled.repeated, profiled.steps, plain_s, 1.0)
+        yield again.get(USEFUL, 0.0), "second recording"
+    if not step.recording.around:  # an earlier version, of whose recordings it is not known
+        took_s = step.recording.window_s / profiled.steps - plain_s
+        useful_s = step.recording.seconds.get(USEFUL, 0.0) / profiled.steps
+        for least_s in (useful_s - took_s, useful_s):
+            yield (min(1.0, max(0.0, least_s) / plain_s) + goodput) / 2, "overhead inside"
     phases = variant.last(Phases)
-    share_of_phases = _ran(phases) if phases and partition.marked else None
+    share_of_phases = _ran(phases) if phases and step.recording.marked else None
     if share_of_phases is not None:
-        off_s = parts_on_cpu(partition, steps, plain_s, 1.0).get("preempted", 0.0)
-        yield share_of_phases * (1 - off_s), OtherWay.PHASES
-
-
-def _other_step(goodput: float, ratio: float) -> _Estimate:
-    """The goodput of a step whose parts changed by as much as the step did, but differently.
-
-    The process of the profiler took `ratio` times as long for a step as the rounds. A share that
-    becomes this much more, or less, likely against the rest moves by s (1 - s) times the
-    difference.
-    """
-    change = goodput * (1 - goodput) * abs(ratio - 1)
-    return min(1.0, goodput + change), OtherWay.PLAIN_STEP
-
-
-def _cpu_share(profiled: Profiled, *, inside: float = 0.0, repeated: bool = False) -> float:
-    partition = profiled.repeated if repeated and profiled.repeated else profiled.partition
-    return parts_on_cpu(partition, profiled.steps, profiled.plain_s, 1.0, inside).get(USEFUL, 0.0)
+        parts = parts_on_cpu(step.recording, profiled.steps, plain_s, 1.0)
+        yield share_of_phases * (1 - parts.get("preempted", 0.0)), "phases"
+    # a share that becomes this much more, or less, likely against the rest moves by s (1 - s) times
+    # the difference
+    change = goodput * (1 - goodput) * abs(plain_s / step.step_s - 1)
+    yield min(1.0, goodput + change), "plain step"
 
 
 def _ran(phases: Phases) -> float | None:
@@ -278,66 +215,70 @@ def _ran(phases: Phases) -> float | None:
     return phases.running_s.get(USEFUL, 0.0) / total_s if total_s else None
 
 
-def _share(useful_s: float, step_s: float) -> float:
-    return min(1.0, useful_s / step_s)
-
-
-_MOST_OVERHEAD = 0.1
-_MOST_KERNELS, _MOST_OPERATIONS = 40, 200
-_WAITS = 0.5
-"""A phase whose thread runs for less of its time than this waits, or was preempted."""
-
-
 def goodput_of(
     state: RunState, variant: VariantState, time: Estimate | None, point: Point | None
 ) -> GoodputReport | None:
     """None where neither phases nor a profiler recorded anything."""
     phases, running = _phases(variant.last(Phases))
-    waiting = [name for name, share in running.items() if share < _WAITS]
-    profiled = variant.last(Profiled)
-    job = state.timed_job
-    if profiled is None:
-        return GoodputReport(phases=phases, running=running, waiting=waiting) if phases else None
-    step = step_goodput(state, variant, profiled, time)
-    partition = step.recording
-    # The step's least time by its roofs; the fraction of the roof is this over the measured time.
-    cold = job is not None and job.cache == Cache.COLD  # it was profiled with warm caches
-    ideal_s = point.fraction.value * time.value if point and time and not cold else None
-    on_link = isinstance(job, Measure) and job.roof in LINKS  # which no useful time is spent on
-    useful_s = step.seconds.get(USEFUL, 0.0)
-    hidden = None
-    if partition.copied_s:
-        hidden = max(0.0, 1 - partition.seconds["copies"] / partition.copied_s)
-    checked = variant.last(Checked)
-    right = checked is not None and checked.ok
-    unreliable = _why_unreliable(profiled, step)
-    overhead = [profiler_overhead(profiled.variant, overhead=step.overhead)]
-    reasons = unreliable or (overhead if step.overhead > _MOST_OVERHEAD else [])
-    return GoodputReport(
-        **fields_of(
-            step,
-            "goodput",
-            "seconds",
-            "repeated",
-            "step_s",
-            "step_source",
-            "overhead",
-            "uncertainty",
-        ),
-        **fields_of(partition, "marked"),
-        **fields_of(profiled, "steps", "peak_bytes", "trace", "lines"),
+    report = GoodputReport(
         phases=phases,
         running=running,
-        waiting=waiting,
-        partition={name: seconds / step.step_s for name, seconds in step.seconds.items()},
+        waiting=[name for name, share in running.items() if share < _WAITS],
+    )
+    profiled = variant.last(Profiled)
+    if profiled is not None:
+        step = _step_of(state, variant, profiled, time)
+        return _of_step(state, variant, step, time, point, report)
+    return report if phases else None
+
+
+def _of_step(
+    state: RunState,
+    variant: VariantState,
+    step: _Step,
+    time: Estimate | None,
+    point: Point | None,
+    report: GoodputReport,
+) -> GoodputReport:
+    """The report with the parts of a profiled step."""
+    job = state.timed_job
+    seconds = step.parts()
+    useful_s = seconds.get(USEFUL, 0.0)
+    goodput = useful_s / step.step_s
+    ways = [*_ways_on_cpu(variant, step, goodput)]
+    if step.recording.on_device:
+        ways = [*_ways_on_device(variant, step)]
+    farthest = max(ways, key=lambda way: abs(way[0] - goodput), default=(goodput, ""))
+    uncertainty = max(0.0, step.busy_s / step.step_s - 1, abs(farthest[0] - goodput))
+    # The step's least time by its roofs; the fraction of the roof is this over the measured time.
+    ideal_s = None
+    if point and time and step.source == StepSource.ROUNDS:
+        ideal_s = point.fraction.value * time.value
+    on_link = isinstance(job, Measure) and job.roof in LINKS  # which no useful time is spent on
+    copied_s = step.recording.copied_s
+    checked = variant.last(Checked)
+    right = variant.last(Built) and time and checked is not None and checked.ok
+    reasons = _why_unreliable(step, state, goodput, uncertainty, farthest)
+    reliable = not reasons
+    if reliable and step.overhead > _MOST_OVERHEAD:
+        reasons = [profiler_overhead(variant.name, overhead=step.overhead)]
+    return replace(
+        report,
+        **fields_of(step.profiled, "steps", "trace", "lines"),
+        goodput=goodput,
+        partition={name: part_s / step.step_s for name, part_s in seconds.items()},
+        seconds=seconds,
+        step_s=step.step_s,
+        step_source=step.source,
+        marked=step.recording.marked,
         efficiency=ideal_s / useful_s if ideal_s and useful_s and not on_link else None,
-        product=ideal_s / step.step_s if ideal_s else None,
-        hidden=hidden,
-        items_per_s=variant.items / time.value if variant.last(Built) and time and right else None,
-        reliable=not unreliable,
-        accurate=not reasons,
+        hidden=max(0.0, 1 - step.recording.seconds["copies"] / copied_s) if copied_s else None,
+        items_per_s=variant.items / time.value if right and time else None,
+        overhead=step.overhead,
+        uncertainty=uncertainty,
+        reliable=reliable,
         reasons=reasons,
-        operations=_operations(profiled, step),
+        operations=_operations(step),
     )
 
 
@@ -354,15 +295,19 @@ def _phases(phases: Phases | None) -> tuple[dict[str, float], dict[str, float]]:
     return {name: seconds / total_s for name, seconds in phases.seconds.items()}, running
 
 
-def _operations(profiled: Profiled, step: StepGoodput) -> list[Operation]:
+def _operations(step: _Step) -> list[Operation]:
     """Return the operations of a step. Times of a device are as recorded, the host's are scaled."""
+    profiled = step.profiled
     recorded_s = (profiled.repeated or profiled.partition).window_s / profiled.steps
     scale = step.step_s / recorded_s if recorded_s else 1.0
-    kernels = [row for row in profiled.operations if row.on_device]
-    host = [row for row in profiled.operations if not row.on_device]
-    rows = [_one_step(row, profiled.steps, 1.0) for row in kernels[:_MOST_KERNELS]]
-    rows = [replace(row, share=row.self_s / step.step_s) for row in rows]
-    return rows + [_one_step(row, profiled.steps, scale) for row in host[:_MOST_OPERATIONS]]
+    rows = []
+    for row in profiled.operations:
+        if row.on_device:
+            of_step = _one_step(row, profiled.steps, 1.0)
+            rows.append(replace(of_step, share=of_step.self_s / step.step_s))
+        else:
+            rows.append(_one_step(row, profiled.steps, scale))
+    return rows
 
 
 def _one_step(row: Operation, steps: int, scale: float) -> Operation:
@@ -376,50 +321,21 @@ def _one_step(row: Operation, steps: int, scale: float) -> Operation:
     return replace(row, self_s=row.self_s / steps * scale, total_s=total_s, **amounts)
 
 
-def _why_unreliable(profiled: Profiled, step: StepGoodput) -> list[Finding]:
+def _why_unreliable(
+    step: _Step, state: RunState, goodput: float, uncertainty: float, farthest: _OtherWay
+) -> list[Finding]:
     """Why the goodput is not certain within the tolerance."""
-    name = profiled.variant
-    if step.host_only:
+    name = step.profiled.variant
+    if state.on_gpu and not step.recording.on_device:
         return [device_not_recorded(name)]
-    if not profiled.repeatable:
+    if not step.profiled.repeatable:
         return [recordings_differ(name)]
     if step.busy_s > step.step_s * (1 + TOLERANCE):
         return [busy_exceeds_step(name, busy_s=step.busy_s, step_s=step.step_s)]
-    if step.uncertainty <= TOLERANCE or step.farthest is None:
+    if uncertainty <= TOLERANCE:
         return []
-    other, by = step.farthest
-    return [goodput_uncertain(name, goodput=step.goodput, other=other, by=by)]
-
-
-_PRODUCTS = re.compile(
-    r"aten::(mm|bmm|addmm|baddbmm|addbmm|mv|dot|_?convolution|\w*attention\w*|linalg_\w+)$"
-)
-"""Operations that are most of a step where there are any."""
-_LEAST = 0.5
-"""Products in each step on average, below which most steps do without."""
-
-
-def _derived(draft: Draft) -> Iterator[Event]:
-    """Catches variants that skip products which the baseline makes in each step."""
-    baseline = draft.state.baseline
-    usual = _products_per_step(baseline) if baseline else None
-    if usual is None or usual < 1:
-        return
-    for name, variant in draft.state.variants.items():
-        products = _products_per_step(variant)
-        if products is not None and 0 < products < _LEAST and not variant.judged:
-            reason = computes_in_some_steps(name, products=products, baseline=usual)
-            yield VariantRefused(variant=name, reason=reason)
-
-
-def _products_per_step(variant: VariantState) -> float | None:
-    profiled = variant.last(Profiled)
-    if profiled is None or profiled.steps * _LEAST < 1:
-        return None
-    if any(row.on_device for row in profiled.operations):
-        return None  # kernels do not say which operation they are
-    calls = (row.calls for row in profiled.operations if _PRODUCTS.match(row.name))
-    return sum(calls) / profiled.steps
+    other, by = farthest
+    return [goodput_uncertain(name, goodput=goodput, other=other, by=by)]
 
 
 def _added(before: Phases, event: Phases) -> Phases:
@@ -446,7 +362,6 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     run_part=result.RunPart,
     keeps={Phases: Keep(merge=_added)},
-    derive_events=_derived,
     add_to_variant=_add_to_variant,
     views=(
         View("goodput.view:phases", Section.TIME),

@@ -27,8 +27,8 @@ class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
     `phases` are the shares of the phases in windows of their own, the live figure: on a GPU an
     upper bound, since gaps between launches count. `goodput` is `seconds["useful"]` over `step_s`,
     `partition` the share of each part. `efficiency` is ideal time by the roofline over useful time,
-    `product` ideal time over all of it; `hidden` is the share of the time of a device's copies in
-    which better work ran beside them. `items_per_s` is of an output that was checked.
+    of the step of the rounds; `hidden` is the share of the time of a device's copies in which
+    better work ran beside them. `items_per_s` is of an output that was checked.
     """
 
     phases: dict[str, float] = {}
@@ -38,8 +38,6 @@ class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
     """Phases in which the thread hardly ran: they wait, or were preempted."""
     goodput: float | None = None
     partition: dict[str, float] = {}
-    repeated: dict[str, float] = {}
-    """The same shares by the second recording; empty without one."""
     seconds: dict[str, float] = {}
     """Of each part: they sum to the step."""
     step_s: float | None = None
@@ -49,31 +47,28 @@ class GoodputReport(msgspec.Struct, frozen=True, kw_only=True):
     counts.
     """
     efficiency: float | None = None
-    product: float | None = None
     hidden: float | None = None
     items_per_s: float | None = None
     overhead: float | None = None
     """What the profiler adds to a step, relative."""
     uncertainty: float | None = None
     """The largest difference between the goodput and what another way gives: another recording,
-    another time of the step, another place for what the profiler adds.
+    or another time of the step.
     """
     reliable: bool | None = None
     """Whether the goodput is certain within 5 points: the device is in the recording, both
     recordings hold the same operations, and what they add up to fits into the step.
     """
-    accurate: bool | None = None
-    """Reliable, and hardly slowed by the profiler: there are no `reasons`, and the idle parts are
-    as recorded.
-    """
     reasons: list[Finding] = []
+    """Why it is not reliable; or that the profiler slowed the step, so that the idle parts are
+    approximate.
+    """
     operations: list[Operation] = []
     """Calls and seconds of one step."""
     lines: list[LineTime] = []
     """Where the main thread of a CPU ran outside of torch's operations, or waited; by samples."""
     steps: int | None = None
     """How many of them the window had."""
-    peak_bytes: int | None = None
     trace: str | None = None
 
 

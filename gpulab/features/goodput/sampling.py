@@ -10,19 +10,17 @@ it could have run while others did; what is left it slept or waited.
 
 from __future__ import annotations
 
-import linecache
-import os
+import re
 import signal
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import perf_counter, thread_time
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, NamedTuple
 
 from gpulab.core.payloads import TRACE_PREFIX
-from gpulab.core.text import cut
 from gpulab.engine.build.lab import recorded
 from gpulab.features.goodput.events import LineTime
 from gpulab.features.goodput.marks import is_of_a_package, is_of_the_program
@@ -38,16 +36,15 @@ _LEAST = 0.01
 _WAITS = 0.5
 _STARTED = f"{TRACE_PREFIX}sampled"
 """A mark by which the clock of the samples is put on that of the recording."""
-_COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<lambda>")
+_WITHIN = re.compile(r"\.<\w+>")
+"""Of the name of a comprehension, and of what stands within a function."""
 
 
 class Place(NamedTuple):
-    """A place in the program: `line` such as train.py:42, its expression, and what it is in."""
+    """A line of the program, such as train.py:42, and the function that it is in."""
 
     line: str
     function: str
-    source: str
-    outermost: bool
 
 
 class _Sample(NamedTuple):
@@ -62,6 +59,15 @@ class _Sample(NamedTuple):
     place: Place | None
 
 
+def taken_s() -> float | None:
+    """Seconds in which this thread could have run so far, and others did; None where nobody counts
+    them.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) * 1e-9
+    return None
+
+
 class Sampler:
     """Samples the main thread while something runs. Only the main thread may use it."""
 
@@ -69,32 +75,26 @@ class Sampler:
         self.samples: list[_Sample] = []
         self._stacks: Stacks | None = None
         self.started = 0.0
-        self._places: dict[tuple[CodeType, int, bool], Place] = {}
 
-    def run(self, function: Callable[[], object]) -> None:
-        """Run it, with a sample each millisecond of it."""
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Take a sample each millisecond."""
         with read_from_outside() as self._stacks:
-            self._run(function)
-
-    def _run(self, function: Callable[[], object]) -> None:
-        self._scheduler = _open_scheduler()
-        before = signal.signal(signal.SIGALRM, self._tick)
-        signal.siginterrupt(signal.SIGALRM, False)  # a library's system call goes on
-        try:
-            with recorded(_STARTED):
-                self.started = perf_counter()
-            self._begin()
-            signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
-            function()
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, signal.SIG_IGN)  # which drops one that is pending
-            signal.signal(signal.SIGALRM, before)
-            if self._scheduler is not None:
-                os.close(self._scheduler)
+            before = signal.signal(signal.SIGALRM, self._tick)
+            signal.siginterrupt(signal.SIGALRM, False)  # a library's system call goes on
+            try:
+                with recorded(_STARTED):
+                    self.started = perf_counter()
+                self._begin()
+                signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
+                yield
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, signal.SIG_IGN)  # which drops one that is pending
+                signal.signal(signal.SIGALRM, before)
 
     def _begin(self) -> None:
-        self._taken_s = self._taken()
+        self._taken_s = taken_s()
         self._ran_s = thread_time()
         self._at = perf_counter()
 
@@ -103,77 +103,29 @@ class Sampler:
         if self._stacks is not None and self._stacks.is_awaited(now - self._at):
             return
         ran_s = thread_time() - self._ran_s
-        taken_s = self._taken()
-        if taken_s is not None and self._taken_s is not None:
-            taken_s -= self._taken_s
+        others_s = taken_s()
+        if others_s is not None and self._taken_s is not None:
+            others_s -= self._taken_s
         # from 3.10 on this runs after calls and jumps, not where an operator was
         seen = self._stacks.take(frame) if self._stacks is not None else []
-        place = self._place(seen[-1] if seen else frame)
-        self.samples.append(_Sample(self._at, now, ran_s, taken_s, place))
+        place = _place(seen[-1] if seen else frame)
+        self.samples.append(_Sample(self._at, now, ran_s, others_s, place))
         self._begin()
 
-    def _taken(self) -> float | None:
-        """Seconds in which this thread could have run, and others did; None where nobody counts."""
-        if self._scheduler is None:
-            return None
-        return int(os.pread(self._scheduler, 128, 0).split()[1]) * 1e-9
 
-    def _place(self, frame: Any) -> Place | None:
-        """Return the innermost place in the program's own files, else that in a package; of a
-        comprehension, where it stands.
-        """
-        inner = in_package = None
-        while frame is not None:
-            file = frame.f_code.co_filename
-            if is_of_the_program(file):
-                if inner is not None:
-                    break
-                if not is_of_a_package(file):
-                    inner = frame
-                    if frame.f_code.co_name in _COMPREHENSIONS:
-                        frame = frame.f_back
-                elif in_package is None:
-                    in_package = frame
-            frame = frame.f_back if frame else None
-        inner = inner or in_package
-        if inner is None:
-            return None
-        key = inner.f_code, inner.f_lasti, frame is None
-        if key not in self._places:
-            self._places[key] = _place(inner, outermost=frame is None)
-        return self._places[key]
-
-
-def _open_scheduler() -> int | None:
-    """Open the scheduler's figures of this thread; None where there is none."""
-    with suppress(OSError):
-        opened = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
-        if len(os.pread(opened, 128, 0).split()) > 1:
-            return opened
-        os.close(opened)
-    return None
-
-
-def _place(frame: Any, *, outermost: bool) -> Place:
-    code = frame.f_code
-    name = code.co_qualname.replace(".<locals>", "")
-    for part in _COMPREHENSIONS:
-        name = name.removesuffix(f".{part}")
-    line = f"{Path(code.co_filename).name}:{frame.f_lineno}"
-    return Place(line, name, _expression(code, frame), outermost)
-
-
-def _expression(code: CodeType, frame: Any) -> str:
-    """The source of what a frame evaluates, on one line; empty where it is not known."""
-    text = linecache.getline(code.co_filename, frame.f_lineno)
-    positions = list(code.co_positions())
-    index = frame.f_lasti // 2
-    if 0 <= index < len(positions):
-        first, last, start, end = positions[index]
-        if first == last == frame.f_lineno and None not in (start, end):
-            with suppress(UnicodeDecodeError):
-                text = text.encode()[start:end].decode()
-    return cut(" ".join(text.split()), 60)
+def _place(frame: Any) -> Place | None:
+    """Return the innermost place in the program's own files, else that in a package."""
+    in_package = None
+    while frame is not None:
+        code = frame.f_code
+        if is_of_the_program(code.co_filename):
+            line = f"{Path(code.co_filename).name}:{frame.f_lineno}"
+            place = Place(line, _WITHIN.sub("", code.co_qualname))
+            if not is_of_a_package(code.co_filename):
+                return place
+            in_package = in_package or place
+        frame = frame.f_back
+    return in_package
 
 
 def lines_of(sampler: Sampler, trace: Trace, plain_s: float) -> list[LineTime]:
@@ -204,10 +156,8 @@ def lines_of(sampler: Sampler, trace: Trace, plain_s: float) -> list[LineTime]:
         LineTime(
             line=place.line,
             function=place.function,
-            source=place.source,
             running=running[place] / ticks,
             waiting=waiting[place] / ticks,
-            outermost=place.outermost,
         )
         for place in {**running, **waiting}
     ]

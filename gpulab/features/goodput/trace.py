@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeGuard
 
-from gpulab.core.findings import Finding
 from gpulab.core.payloads import TRACE_PREFIX
-from gpulab.features.goodput.findings import trace_events_lack_a_field, trace_is_no_list
 from gpulab.stats.time_spans import Span
 
 WINDOW = f"{TRACE_PREFIX}window"
@@ -28,6 +26,28 @@ RELEVANT = DEVICE | CALLS | _ANNOTATIONS
 _FUNCTION = "python_function"
 _NOT_OWN = ("<", "torch/", "nn.Module: ")
 """With these begin names of functions of Python that say nothing of the program."""
+INPUTS = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
+"""What a recording with shapes has of each operation."""
+DTYPES = {
+    "float": "float32",
+    "double": "float64",
+    "c10::Half": "float16",
+    "c10::BFloat16": "bfloat16",
+    "long int": "int64",
+    "long": "int64",
+    "__int64": "int64",
+    "int": "int32",
+    "short int": "int16",
+    "short": "int16",
+    "signed char": "int8",
+    "unsigned char": "uint8",
+    "bool": "bool",
+    "c10::complex<float>": "complex64",
+    "c10::complex<double>": "complex128",
+    "c10::Float8_e4m3fn": "float8_e4m3fn",
+    "c10::Float8_e5m2": "float8_e5m2",
+}
+"""Torch's names of types, by those that the profiler writes."""
 _MOST_US = 1e18
 
 Thread = tuple[int | str, int | str]
@@ -48,10 +68,6 @@ class TraceEvent(NamedTuple):
     thread: Thread
     correlation: int | None
     arguments: dict[str, Any]
-
-    @property
-    def dims(self) -> Any:
-        return self.arguments.get("Input Dims")
 
     @property
     def span(self) -> Span:
@@ -90,6 +106,12 @@ class Trace:
     @property
     def window_s(self) -> float:
         return self.window[1] - self.window[0]
+
+    def share(self, seconds: float) -> float:
+        """Return the share of the window; 0 of an empty one."""
+        if not self.window_s:
+            return 0.0
+        return seconds / self.window_s
 
     @property
     def size(self) -> int:
@@ -254,72 +276,3 @@ def _is_time(value: object) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     return -_MOST_US < value < _MOST_US
-
-
-def validate(document: object) -> list[Finding]:
-    """Return what a viewer of Chrome traces would not draw, a finding per kind of problem; empty
-    where all is well.
-
-    Every event has ph, name, ts (us), pid and tid, and a complete one ("X") a dur >= 0. Metadata
-    ("M") needs no ts.
-    """
-    entries = document.get("traceEvents") if isinstance(document, dict) else None
-    if not isinstance(entries, list):
-        return [trace_is_no_list()]
-    places: dict[str, list[int]] = defaultdict(list)
-    for index, raw in enumerate(entries):
-        for problem in _problems(raw):
-            places[problem].append(index)
-    return [
-        trace_events_lack_a_field(
-            field=field, count=len(indices), events=len(entries), first=indices[0]
-        )
-        for field, indices in places.items()
-    ]
-
-
-def _problems(raw: object) -> Iterator[str]:
-    """The fields that are missing or impossible."""
-    if not isinstance(raw, dict):
-        yield "object"
-        return
-    phase = raw.get("ph")
-    if not isinstance(phase, str) or not phase:
-        yield "ph"
-    if not isinstance(raw.get("name"), str):
-        yield "name"
-    if not _is_time(raw.get("ts")) and (phase != "M" or "ts" in raw):
-        yield "ts"
-    for key in ("pid", "tid"):
-        if not isinstance(raw.get(key), int | str):
-            yield key
-    if phase == "X" and not (_is_time(raw.get("dur")) and raw["dur"] >= 0):
-        yield "dur"
-
-
-_WAITS = ("StreamWaitEvent", "EventSynchronize", "EventQuery", "StreamSynchronize", "StreamQuery")
-"""Calls by which a stream, or the host, waits for another stream."""
-_GRAPH = "GraphLaunch"
-"""A graph joins its streams by itself."""
-
-
-def streams_not_joined(trace: Trace) -> int:
-    """Return how many streams have work in the window after which nothing waits; the current one,
-    which needs no wait, aside.
-
-    What waits is queued after the work that it waits for, and the current stream takes up to one
-    place.
-    """
-    calls = [call for calls in trace.calls.values() for call in calls]
-    launches = {call.correlation: call for call in calls if call.correlation is not None}
-    latest: dict[int | str, float] = {}
-    for event in trace.inside(trace.device):
-        launch = launches.get(-1 if event.correlation is None else event.correlation)
-        if launch is not None and _GRAPH not in launch.name:
-            stream = event.thread[1]
-            latest[stream] = max(latest.get(stream, launch.start), launch.start)
-    last_wait = max(
-        (call.start for call in calls if any(name in call.name for name in _WAITS)), default=-1.0
-    )
-    open_ended = sum(launched > last_wait for launched in latest.values())
-    return max(0, open_ended - 1)

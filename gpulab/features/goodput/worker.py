@@ -11,11 +11,10 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from time import perf_counter, thread_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -44,36 +43,29 @@ from gpulab.features.goodput.analysis import (
     is_disturbed,
     partition,
 )
-from gpulab.features.goodput.events import LineTime, Partition, Profiled
+from gpulab.features.goodput.events import Partition, Profiled
 from gpulab.features.goodput.marks import MarkedCalls
 from gpulab.features.goodput.recorded_operations import RecordedWindow
-from gpulab.features.goodput.sampling import Sampler, lines_of
-from gpulab.features.goodput.trace import WINDOW, Trace, read, streams_not_joined, validate
+from gpulab.features.goodput.sampling import Sampler, lines_of, taken_s
+from gpulab.features.goodput.trace import WINDOW, Trace, read
+from gpulab.features.goodput.work import WorkOfCalls
 from gpulab.scenario import Variant
 
 _MEMORY = present("memory.worker")  # before any process is forked
 _LAB_FEATURES = modules("lab")
 
 _WARM_S = 0.1
-_GROUP_S = 0.03
-_WINDOW_S = 0.25
+_GROUP_S, _PLAIN_GROUPS = 0.03, 5
 _LONG_STEP_S = 0.2
-_ENOUGH = 10
-_LONG_WINDOW_S = 1.5
-"""Of long steps so many, while they take no longer than that: two or three are no sample."""
-_FEWEST = 3
-_LONGEST_WINDOW_S = 3.0
-_STEP_PRECISION = 0.1
-"""So many steps, while they take no longer; more until their mean is this sure."""
+_WINDOW_S, _EVENTS = 0.25, 10_000
+"""A recording of short steps: a trace of more events takes longer to read than the steps took."""
+_ENOUGH, _LONG_WINDOW_S, _MOST_EVENTS = 10, 1.5, 50_000
+"""Of long steps, two or three of which are no sample."""
 _MOST_STEPS = 200
 _MOST_STATEFUL_STEPS = 20
 """Steps between two restores of state, which as a cache may be full after some."""
-_MOST_EVENTS_NEEDED = 100_000
 _MANY_EVENTS = 500
-_PLAIN_GROUPS = 5
 _MOST_WINDOWS = 2
-_WAITING_TIME = 1
-"""Of a thread's schedstat: nanoseconds in which it could have run, and another did."""
 
 
 @dataclass
@@ -143,11 +135,9 @@ class Profiler:
             self._say(variant, "timing steps without the profiler")
             warm = self._warm(build)
             plain = self._plain_steps(build, warm)
-            single, _ = self._recorded(build, 1, shapes=False)
-            steps = _window_steps(
-                _middle_s(plain), _spread(warm), single, stateful=bool(build.state)
-            )
-            events = f"{steps * single.size:,} events" if single.size >= _MANY_EVENTS else ""
+            single, _ = self._recorded(build, 1)
+            steps = _window_steps(_middle_s(plain), single.size, stateful=bool(build.state))
+            events = f" ({steps * single.size:,} events)" * (single.size >= _MANY_EVENTS)
             self._say(variant, "first recording", events)
             first, parts = self._window(build, steps, _middle_s(plain), shapes=False)
             plain += self._plain_steps(build, warm)  # the machine as it was while it recorded
@@ -160,7 +150,7 @@ class Profiler:
             if self._device.type == "cpu":
                 waited = median(group.waited for group in plain)
             with _collector_off():
-                table = RecordedWindow(second)
+                table = RecordedWindow(second, WorkOfCalls())
                 operations = table.operations()
             profiled = Profiled(
                 variant=variant.name,
@@ -177,21 +167,22 @@ class Profiler:
             self._reporter.channel.emit(profiled)
             if self._device.type == "cpu":
                 self._say(variant, "recording with samples of its lines", events)
-                lines = self._lines(build, steps, median(group.ran_s for group in plain))
-                profiled = replace(profiled, lines=lines)
-            if count := streams_not_joined(second):
-                self._reporter.found(findings.streams_not_joined(variant.name, count=count))
+                sampler = Sampler()
+                if trace := self._one_more(build, steps, within=sampler.running()):
+                    ran_s = median(group.ran_s for group in plain) * steps
+                    profiled = replace(profiled, lines=lines_of(sampler, trace, ran_s))
             self._say(variant, "recording a step with callers and memory")
-            profiled = self._add_callers(build, profiled, table, compiled=is_compiled(first))
+            marks = None if is_compiled(first) else MarkedCalls()
+            if sample := self._one_more(build, 1, shapes=True, memory=True, within=marks):
+                with _collector_off():
+                    table.take_callers(sample)
+                    profiled = replace(profiled, operations=table.operations())
             self._reporter.channel.emit(profiled)
-            if self._options.memory is not None and _MEMORY is not None:
+            if self._options.memory and _MEMORY is not None and self._device.type == "cuda":
                 snapshot = f"{self._options.memory}-{variant.name}.pickle"
-                peak = _MEMORY.peak_bytes(build, self._device, snapshot)
-                if self._device.type == "cuda":
-                    self._reporter.found(
-                        findings.memory_snapshot(variant.name, file=snapshot), explains=True
-                    )
-                self._reporter.channel.emit(replace(profiled, peak_bytes=peak))
+                _MEMORY.write_snapshot(build, snapshot)
+                found = findings.memory_snapshot(variant.name, file=snapshot)
+                self._reporter.found(found, explains=True)
         finally:
             build.close()
 
@@ -211,35 +202,16 @@ class Profiler:
 
     def _say(self, variant: Variant, what: str, events: str = "") -> None:
         """Announce the next part of a profile: with many operations a step it takes seconds."""
-        detail = f"{what} ({events})" if events else what
-        self._reporter.stage(Stage.PROFILE, variant.name, detail=detail)
+        self._reporter.stage(Stage.PROFILE, variant.name, detail=f"{what}{events}")
 
-    def _add_callers(
-        self, build: Build, profiled: Profiled, table: RecordedWindow, *, compiled: bool
-    ) -> Profiled:
-        """With lines, modules and memory of its operations, from a recording of one more step; as
-        it is where that fails. All that was measured has been reported by then.
-        """
-        marks = None if compiled else MarkedCalls()
+    def _one_more(self, build: Build, steps: int, **how: Any) -> Trace | None:
+        """Another recording; None where that fails: what was measured has been reported by then."""
         try:
-            sample, _ = self._recorded(build, 1, shapes=True, memory=True, marks=marks)
+            trace, _ = self._recorded(build, steps, **how)
         except Exception as error:
             forget(error)
-            return profiled
-        with _collector_off():
-            return replace(profiled, operations=table.operations(sample))
-
-    def _lines(self, build: Build, steps: int, plain_s: float) -> list[LineTime]:
-        """Return where the thread runs outside of torch's operations, or waits, from a recording
-        with samples; none where that fails.
-        """
-        sampler = Sampler()
-        try:
-            trace, _ = self._recorded(build, steps, shapes=False, sampler=sampler)
-        except Exception as error:
-            forget(error)
-            return []
-        return lines_of(sampler, trace, plain_s * steps)
+            return None
+        return trace
 
     def _warm(self, build: Build) -> list[_Plain]:
         """Steps until it is warm, one by one."""
@@ -270,14 +242,16 @@ class Profiler:
         """A recording and its partition; another where the machine was too busy for it."""
         for _ in range(_MOST_WINDOWS):
             trace, times = self._recorded(build, steps, shapes=shapes)
-            off_cpu = {
-                name: max(0.0, wall_s - times.cpu_s[name]) for name, wall_s in times.wall_s.items()
-            }
-            on_cpu = self._device.type == "cpu"
-            parts = partition(trace, off_cpu if on_cpu else {}, self._others_took_s)
+            off_cpu = {}
+            if self._device.type == "cpu":
+                for name, wall_s in times.wall_s.items():
+                    off_cpu[name] = max(0.0, wall_s - times.cpu_s[name])
+            parts = partition(trace, off_cpu, self._others_took_s)
             if not is_disturbed(parts, steps, plain_s):
                 break
-        self._written = self._write(file, *self._latest) if file else None
+        self._written = None
+        if file:
+            self._written = self._write(file)
         return trace, parts
 
     def _recorded(
@@ -285,27 +259,24 @@ class Profiler:
         build: Build,
         steps: int,
         *,
-        shapes: bool,
+        shapes: bool = False,
         memory: bool = False,
-        marks: AbstractContextManager[object] | None = None,
-        sampler: Sampler | None = None,
+        within: AbstractContextManager[object] | None = None,
     ) -> tuple[Trace, PhaseTimes]:
         build.restore()
         step = build.work.step
         wait = self._wait
 
         def run() -> None:
-            taken_s = _taken_s()
-            with marks or nullcontext():
+            before_s = taken_s() or 0.0
+            with within or nullcontext():
                 _repeat(step, steps)
-            wait()
-            self._others_took_s = _taken_s() - taken_s
+                wait()
+            self._others_took_s = (taken_s() or 0.0) - before_s
 
         with build.context():
             step()
             wait()
-            if sampler is not None:
-                return self._record(lambda: sampler.run(run))
             return self._record(run, shapes=shapes, memory=memory)
 
     def _record(
@@ -321,20 +292,16 @@ class Profiler:
         with tempfile.TemporaryDirectory(dir=self._job.folder) as folder:
             exported = Path(folder) / "trace.json"
             recording.export_chrome_trace(str(exported))
-            data = exported.read_bytes()
+            self._latest = exported.read_bytes()
         with _collector_off():
-            document = _document(data)
-            self._latest = data, document
-            return read(document), times
+            return read(_document(self._latest)), times
 
-    def _write(self, file: Path, data: bytes, document: object) -> str | None:
+    def _write(self, file: Path) -> str | None:
         """Keep a trace for a viewer; where it is, or None where it could not be written."""
-        for problem in validate(document):
-            self._reporter.found(replace(problem, values={**problem.values, "file": str(file)}))
         try:
             if file.exists() and b'"traceEvents"' not in file.read_bytes():
                 raise FileExistsError(errno.EEXIST, "a file that is no trace is there")
-            file.write_bytes(data)
+            file.write_bytes(self._latest)
         except OSError as error:
             self._reporter.found(
                 findings.trace_not_written(file=str(file), message=str(error.strerror))
@@ -351,25 +318,12 @@ class Profiler:
         return path.with_stem(f"{path.stem}-{file_name(name)}")
 
 
-def _window_steps(plain_s: float, spread: float | None, single: Trace, *, stateful: bool) -> int:
-    """Return how many steps a recording needs: to fill it, and for their spread."""
-    events = max(1, single.size)
-    enough = max(int(_WINDOW_S / plain_s), min(_ENOUGH, int(_LONG_WINDOW_S / plain_s)))
-    needed = _ENOUGH if spread is None else ceil((spread / _STEP_PRECISION) ** 2)
-    needed = min(
-        max(_FEWEST, needed), int(_LONGEST_WINDOW_S / plain_s), _MOST_EVENTS_NEEDED // events
-    )
+def _window_steps(plain_s: float, events: int, *, stateful: bool) -> int:
+    """Return how many steps of so many events a recording has."""
+    short = min(_WINDOW_S / plain_s, _EVENTS / max(1, events))
+    long = min(_ENOUGH, _LONG_WINDOW_S / plain_s, _MOST_EVENTS / max(1, events))
     most = _MOST_STATEFUL_STEPS if stateful else _MOST_STEPS
-    # a trace of more events takes longer to read than the steps took
-    return max(1, min(most, max(needed, min(enough, 10_000 // events))))
-
-
-def _spread(steps: Sequence[_Plain]) -> float | None:
-    """The interquartile range of their times over the median; None of too few."""
-    if len(steps) < _FEWEST:
-        return None
-    low, middle, high = quantiles([step.seconds for step in steps], n=4)
-    return (high - low) / middle
+    return max(1, min(most, int(max(short, long))))
 
 
 class _Plain(NamedTuple):
@@ -384,29 +338,21 @@ class _Plain(NamedTuple):
 
 def _plain(step: Callable[[], object], count: int, wait: Callable[[], None]) -> _Plain:
     """Time `count` steps in a row."""
-    taken_s = _taken_s()
+    before_s = taken_s() or 0.0
     ran_s = thread_time()
     started = perf_counter()
     _repeat(step, count)
     wait()
     wall_s = perf_counter() - started
     ran_s = thread_time() - ran_s
-    taken_s = _taken_s() - taken_s
-    waited_s = max(0.0, wall_s - ran_s - taken_s)
-    plain_s = (wall_s - min(taken_s, wall_s / 2)) / count
+    others_s = (taken_s() or 0.0) - before_s
+    waited_s = max(0.0, wall_s - ran_s - others_s)
+    plain_s = (wall_s - min(others_s, wall_s / 2)) / count
     return _Plain(plain_s, min(1.0, waited_s / wall_s), ran_s / count)
 
 
 def _middle_s(steps: Sequence[_Plain]) -> float:
     return median(step.seconds for step in steps)
-
-
-def _taken_s() -> float:
-    """Seconds in which this thread waited for a CPU so far; 0 where nobody counts them."""
-    try:
-        return int(Path("/proc/thread-self/schedstat").read_text().split()[_WAITING_TIME]) * 1e-9
-    except (OSError, ValueError, IndexError):
-        return 0.0
 
 
 def _repeat(step: Callable[[], object], count: int) -> None:

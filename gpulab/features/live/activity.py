@@ -2,53 +2,50 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from gpulab.core.statuses import CheckKind, Stage, Status
 from gpulab.core.units import plural, seconds
 from gpulab.draw.area import Area
-from gpulab.draw.canvas import packed
 from gpulab.draw.panel import name_width
 from gpulab.report.live import LiveReport
 from gpulab.report.report import Progress, VariantReport
 
 _DOING = {
-    Stage.START: "importing torch",
-    Stage.LOAD: "reading the scenario",
-    Stage.BUILD: "building",
-    Stage.TUNE: "tuning",
-    Stage.CHECK: "checking",
-    Stage.CALIBRATE: "calibrating",
-    Stage.WARM_UP: "warming up",
-    Stage.COUNT: "counting the operations of",
-    Stage.CEILINGS: "measuring roofs",
-    Stage.MEASURE: "preparing the rounds",
-    Stage.SOLO_RUN: "running",
-    Stage.RE_CHECK: "re-checking",
-    Stage.PROFILE: "profiling",
-    Stage.TEARDOWN: "ending the process",
-    Stage.END: "ending",
+    Stage.START: (
+        "importing torch",
+        "in a fresh process, where nothing that ran before can change a time",
+    ),
+    Stage.LOAD: (
+        "reading the scenario",
+        "and looking at the device that it is to run on",
+    ),
+    Stage.BUILD: ("building", "its inputs are made, and its very first step is taken"),
+    Stage.TUNE: ("tuning", "the fastest of its choices is what will be compared"),
+    Stage.CHECK: ("checking", "a wrong answer that is fast is not compared"),
+    Stage.CALIBRATE: ("calibrating", "how many steps a timed block must hold to be timed well"),
+    Stage.WARM_UP: ("warming up", "until its times stop falling"),
+    Stage.COUNT: (
+        "counting the operations of",
+        "and their FLOPs and bytes, for the roofline",
+    ),
+    Stage.CEILINGS: ("measuring roofs", ""),
+    Stage.MEASURE: (
+        "preparing the rounds",
+        "all variants take turns, in several fresh processes",
+    ),
+    Stage.SOLO_RUN: ("running", ""),
+    Stage.RE_CHECK: ("re-checking", ""),
+    Stage.PROFILE: ("profiling", ""),
+    Stage.TEARDOWN: ("ending the process", ""),
+    Stage.END: ("ending", ""),
 }
-_WHY = {
-    Stage.START: "in a fresh process, where nothing that ran before can change a time",
-    Stage.LOAD: "and looking at the device that it is to run on",
-    Stage.BUILD: "its inputs are made, and its very first step is taken",
-    Stage.TUNE: "the fastest of its choices is what will be compared",
-    Stage.CHECK: "a wrong answer that is fast is not compared",
-    Stage.CALIBRATE: "how many steps a timed block must hold to be timed well",
-    Stage.WARM_UP: "until its times stop falling",
-    Stage.COUNT: "and their FLOPs and bytes, for the roofline",
-    Stage.MEASURE: "all variants take turns, in several fresh processes",
-}
-_SHOWN_S = 0.05
-"""Stages that were shorter are not worth their words."""
+"""What a stage does, and why."""
 
 
 def activity(progress: Progress) -> str:
     """Return what it is doing: a stage, its variant, and what of it."""
     if progress.stage == Stage.MEASURE and progress.planned_processes:
         return f"measuring process {progress.process}"
-    words = _DOING[progress.stage]
+    words, _ = _DOING[progress.stage]
     if progress.variant:
         words += f" {progress.variant}"
     if progress.stage == Stage.SOLO_RUN:
@@ -67,8 +64,8 @@ def draw_preparation(run: LiveReport, area: Area) -> None:
     progress = run.report.progress
     area.put(0, 0, f"{activity(progress)}, {run.stage_s:.1f} s", "bold")
     rows = max(0, area.height - 2)
-    if why := _WHY.get(progress.stage):
-        area.put(1, 0, why)
+    _, why = _DOING[progress.stage]
+    area.put(1, 0, why)
     names = name_width(run, area.width)
     each = 2 if rows >= 2 * len(run.variants) else 1
     for place, variant in enumerate(_visible(run, rows // each)):
@@ -108,31 +105,8 @@ def state_of(run: LiveReport, variant: VariantReport) -> str:
     """In a word or two, how far its preparation is."""
     progress = run.report.progress
     if progress.variant == variant.name and progress.stage != Stage.MEASURE:
-        return _DOING[progress.stage].removesuffix(" the operations of")
+        return _DOING[progress.stage][0].removesuffix(" the operations of")
     passed = run.detail.passed.get(variant.name, ())
     if passed:
         return f"{plural(len(passed), 'check')} passed"
     return "waiting"
-
-
-def draw_stages_so_far(run: LiveReport, area: Area) -> None:
-    """Draw how long each stage took that has passed."""
-    stages = run.detail.stages
-    spans: list[tuple[Stage, str | None, float]] = []
-    if stages:
-        spans.append((Stage.START, None, stages[0].t - run.detail.started))
-    spans += [
-        (stage.stage, stage.variant, following.t - stage.t) for stage, following in pairwise(stages)
-    ]
-    seconds_of: dict[str, float] = {}
-    for stage, variant, took_s in spans:
-        words = f"{stage} {variant}" if variant else str(stage)
-        seconds_of[words] = seconds_of.get(words, 0.0) + took_s
-    parts = [
-        f"{words} {took_s:.1f} s" for words, took_s in seconds_of.items() if took_s >= _SHOWN_S
-    ]
-    if not parts:
-        area.put(0, 0, "the first process is measured once every variant is checked")
-        return
-    for row, line in enumerate(packed(parts, "   ", area.width)):
-        area.put(row, 0, line)

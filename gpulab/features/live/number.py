@@ -37,9 +37,6 @@ _DIGITS = {
     " ": ("  ", "  ", "  ", "  ", "  "),
 }
 _ROWS = 5
-_LARGE = 60
-"""Columns and, with _HIGH, rows from which on a digit is twice as large."""
-_HIGH = 20
 
 
 def _heading(run: LiveReport) -> tuple[str, str]:
@@ -51,16 +48,18 @@ def _heading(run: LiveReport) -> tuple[str, str]:
 
 
 def _rows(run: LiveReport, width: int) -> Rows:
-    return Rows(_ROWS + 4, 2 * _ROWS + 8, 2 * _ROWS + 8)
+    return Rows(_ROWS + 4, _ROWS + 8, _ROWS + 8)
 
 
 def _draw(run: LiveReport, area: Area) -> None:
     comparison = run.main_comparison
     text, words, style = _said(run, comparison)
-    twice = area.height >= _HIGH and area.width >= max(_LARGE, 2 * _width(text) + 8)
-    scale = 2 if twice else 1
-    _draw_digits(area, text, scale, style)
-    row = 2 + scale * _ROWS
+    column = 4
+    for shape in (_DIGITS.get(character, _DIGITS[" "]) for character in text):
+        for line, cells in enumerate(shape):
+            area.put(1 + line, column, cells, style)
+        column += len(shape[0]) + 2
+    row = 2 + _ROWS
     area.put(row, 4, words, f"bold {style}".strip())
     bars = area.part(row + 2, 4, area.width - 8, area.height - row - 2)
     TIMES.draw(run, bars)
@@ -82,21 +81,6 @@ def _said(run: LiveReport, comparison: Comparison | None) -> tuple[str, str, str
         return "", f"{activity(run.report.progress)}, {run.stage_s:.0f} s", ""
     variant, time = first
     return seconds(time.value), f"a step of {variant.name}; no speedup so far", ""
-
-
-def _width(text: str) -> int:
-    return sum(len(_DIGITS.get(character, _DIGITS[" "])[0]) + 2 for character in text)
-
-
-def _draw_digits(area: Area, text: str, scale: int, style: str) -> None:
-    column = 4
-    for character in text:
-        shape = _DIGITS.get(character, _DIGITS[" "])
-        for line, cells in enumerate(shape):
-            wide = "".join(cell * scale for cell in cells)
-            for more in range(scale):
-                area.put(1 + line * scale + more, column, wide, style)
-        column += (len(shape[0]) + 2) * scale
 
 
 _ABOUT = "The speedup so far, large enough for the last row, with its interval."

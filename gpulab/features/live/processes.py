@@ -11,7 +11,6 @@ from gpulab.draw.area import Area
 from gpulab.draw.axis import LogAxis, outwards, tick_seconds
 from gpulab.draw.bars import tall_levels
 from gpulab.draw.panel import Panel, Rows, bands, name_width, style_of
-from gpulab.features.live.activity import draw_stages_so_far
 from gpulab.report.live import LiveReport
 
 _SPREAD = 9
@@ -19,8 +18,6 @@ _LEAST_RATIO = 2.0
 
 
 def _heading(run: LiveReport) -> tuple[str, str]:
-    if not run.is_prepared:
-        return "how long each stage took", ""
     count = max((len(values) for values in run.detail.times_s.values()), default=0)
     per = f": time per {run.report.item}" if run.report.per == "item" else ""
     return f"process medians ({count}){per}", "±: half the interval of the time"
@@ -34,9 +31,6 @@ def _rows(run: LiveReport, width: int) -> Rows:
 
 
 def _draw(run: LiveReport, area: Area) -> None:
-    if not run.is_prepared:
-        draw_stages_so_far(run, area)
-        return
     names = name_width(run, area.width)
     variants = run.variants
     scaled = {}

@@ -4,6 +4,7 @@ built.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -15,43 +16,16 @@ from gpulab.features.memory.events import MemoryUsed
 from gpulab.scenario import Variant
 
 
-def peak_bytes(build: Build, device: torch.device, snapshot: str) -> int:
-    """The peak of one step, in bytes; a GPU's snapshot is written to a file of that name."""
+def write_snapshot(build: Build, file: str) -> None:
+    """Write what a step of a GPU allocates, for pytorch.org/memory_viz."""
     build.restore()
-    with build.context():
-        if device.type == "cuda":
-            return _peak_on_gpu(build, device, snapshot)
-        return _peak_on_cpu(build)
-
-
-def _peak_on_gpu(build: Build, device: torch.device, snapshot: str) -> int:
     torch.cuda.memory._record_memory_history()
     try:
-        torch.cuda.reset_peak_memory_stats(device)
-        before = torch.cuda.memory_allocated(device)
-        build.work.step()
-        peak = int(torch.cuda.max_memory_allocated(device) - before)
-        torch.cuda.memory._dump_snapshot(snapshot)  # type: ignore[no-untyped-call]
+        with build.context():
+            build.work.step()
+        torch.cuda.memory._dump_snapshot(file)  # type: ignore[no-untyped-call]
     finally:
         torch.cuda.memory._record_memory_history(enabled=None)
-    return peak
-
-
-def _peak_on_cpu(build: Build) -> int:
-    """By what torch's allocator tells the profiler: sizes of what it took and gave back, in
-    order.
-    """
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recording:
-        build.work.step()
-    total = peak = 0
-    assert recording.profiler is not None
-    changes = [
-        event for event in recording.profiler.kineto_results.events() if event.name() == "[memory]"
-    ]
-    for event in sorted(changes, key=lambda event: event.start_ns()):
-        total += event.nbytes()
-        peak = max(peak, total)
-    return peak
 
 
 _SECOND_STEP = "gpulab.second_step"
@@ -61,12 +35,24 @@ def build_and_weigh(builder: Builder, variant: Variant) -> tuple[Build, MemoryUs
     """A build after its first step, and the memory that it takes. Raises what the scenario
     raises.
     """
-    if builder.device.type == "cuda":
-        return _on_gpu(builder, variant)
-    return _on_cpu(builder, variant)
+    weigh = _on_gpu if builder.device.type == "cuda" else _on_cpu
+    with ExitStack() as closed_on_error:
+        build, held, peak, reserved = weigh(builder, variant, closed_on_error)
+        closed_on_error.pop_all()
+    copies = build.state_bytes  # of its state, which the lab keeps
+    return build, MemoryUsed(
+        variant=variant.name,
+        held=max(0, held - copies),
+        peak=max(0, peak - copies),
+        reserved=reserved,
+    )
 
 
-def _on_gpu(builder: Builder, variant: Variant) -> tuple[Build, MemoryUsed]:
+_Weighed = tuple[Build, int, int, int | None]
+"""What was built, and bytes held, at the peak, and reserved."""
+
+
+def _on_gpu(builder: Builder, variant: Variant, closed_on_error: ExitStack) -> _Weighed:
     device = builder.device
     torch._C._cuda_clearCublasWorkspaces()  # each variant has its own
     release_memory(device)
@@ -74,62 +60,36 @@ def _on_gpu(builder: Builder, variant: Variant) -> tuple[Build, MemoryUsed]:
     reserved = torch.cuda.memory_reserved(device)
     torch.cuda.reset_peak_memory_stats(device)
     build = builder.build(variant)
-    try:
-        builder.first_step(build)
-        held = torch.cuda.memory_allocated(device)
-        most_reserved = torch.cuda.max_memory_reserved(device)
-        torch.cuda.reset_peak_memory_stats(device)
-        builder.step(build)
-        used = MemoryUsed(
-            variant=variant.name,
-            held=max(0, held - allocated - build.state_bytes),
-            peak=max(0, torch.cuda.max_memory_allocated(device) - allocated - build.state_bytes),
-            reserved=max(0, max(most_reserved, torch.cuda.max_memory_reserved(device)) - reserved),
-        )
-    except BaseException:
-        build.close()
-        raise
-    return build, used
+    closed_on_error.callback(build.close)
+    builder.first_step(build)
+    held = torch.cuda.memory_allocated(device)
+    most_reserved = torch.cuda.max_memory_reserved(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    builder.step(build)
+    peak = torch.cuda.max_memory_allocated(device)
+    most_reserved = max(most_reserved, torch.cuda.max_memory_reserved(device))
+    return build, held - allocated, peak - allocated, max(0, most_reserved - reserved)
 
 
-def _on_cpu(builder: Builder, variant: Variant) -> tuple[Build, MemoryUsed]:
-    """By what torch's allocator tells the profiler: sizes of what it took and gave back, in
-    order.
+def _on_cpu(builder: Builder, variant: Variant, closed_on_error: ExitStack) -> _Weighed:
+    """By what torch's allocator tells the profiler: sizes of what it took and gave back, in order;
+    from the second step on at most.
     """
-    build = None
-    try:
-        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recording:
-            build = builder.build(variant)
-            builder.first_step(build)
-            with record_function(_SECOND_STEP):
-                builder.step(build)
-    except BaseException:
-        if build is not None:
-            build.close()
-        raise
-    held, peak = _held_and_peak(recording)
-    copies = build.state_bytes  # of its state, which the lab keeps
-    return build, MemoryUsed(
-        variant=variant.name, held=max(0, held - copies), peak=max(0, peak - copies)
-    )
-
-
-def _held_and_peak(recording: profile) -> tuple[int, int]:
-    """Bytes that were allocated when the second step began, and at most from then on."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recording:
+        build = builder.build(variant)
+        closed_on_error.callback(build.close)
+        builder.first_step(build)
+        with record_function(_SECOND_STEP):
+            builder.step(build)
     assert recording.profiler is not None
     results: Any = recording.profiler.kineto_results
-    changes = []
-    begins = 0
-    for event in results.events():
-        name = event.name()
-        if name == "[memory]":
-            changes.append((event.start_ns(), event.nbytes()))
-        elif name == _SECOND_STEP:
-            begins = event.start_ns()
+    events = results.events()
+    begins = max(event.start_ns() for event in events if event.name() == _SECOND_STEP)
+    changes = [(event.start_ns(), event.nbytes()) for event in events if event.name() == "[memory]"]
     held = sum(size for at, size in changes if at < begins)
     total = peak = held
     for at, size in sorted(changes):
         if at >= begins:
             total += size
             peak = max(peak, total)
-    return held, peak
+    return build, held, peak, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from gpulab.core.limits import TRACE_BYTES
 from gpulab.features import present
 from gpulab.features.goodput.analysis import call_counts, partition
 from gpulab.features.goodput.events import Profiled
-from gpulab.features.goodput.recorded_operations import Caller, callers_of, operations
+from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import CALLS, Trace, read
 from gpulab.features.goodput.tree import Node, forest
 from gpulab.features.program.events import WindowKind
@@ -108,7 +108,6 @@ def _origins(trace: Trace) -> dict[str, dict[tuple[str, str], float]]:
         for thread in threads
     }
     woods = forest(dataclasses.replace(trace, operations=host))
-    callers = callers_of(trace, woods)
     idle = subtract([trace.window], union(event.span for event in trace.device))
     found: dict[str, dict[tuple[str, str], float]] = defaultdict(lambda: defaultdict(float))
     spans: dict[tuple[str, str, str], list[Span]] = defaultdict(list)
@@ -116,15 +115,14 @@ def _origins(trace: Trace) -> dict[str, dict[tuple[str, str], float]]:
     for start, end, index in pieces:
         node = woods.nodes[index]
         name, operation = _call_and_operation(node)
-        spans[name or STARTING, operation if name else "", _line(node, callers)].append(
-            (start, end)
-        )
+        place = name or STARTING, operation if name else "", node.caller.line or ""
+        spans[place].append((start, end))
     for (name, operation, line), each in spans.items():
         found[name][operation, line] += measure(intersect(idle, each))
     for node in woods.nodes:
         for kernel in node.kernels:
             _, operation = _call_and_operation(node)
-            found[kernel.name][operation, _line(node, callers)] += kernel.end - kernel.start
+            found[kernel.name][operation, node.caller.line or ""] += kernel.end - kernel.start
     return found
 
 
@@ -133,11 +131,6 @@ def _call_and_operation(node: Node) -> tuple[str, str]:
         return "", node.name
     outer = (each.name for each in node.ancestors if each.event.kind not in CALLS)
     return node.name, next(outer, "")
-
-
-def _line(node: Node, callers: Mapping[Node, Caller]) -> str:
-    caller = callers.get(node)
-    return caller.line or "" if caller else ""
 
 
 def _read(recorded: RecordedSteps) -> Trace:

@@ -29,8 +29,8 @@ from gpulab.core.payloads import (
     WAITING,
 )
 from gpulab.core.statuses import Cache, CeilingChoice, Clock
-from gpulab.features.goodput.analysis import by_inputs, parts_on_cpu, summed
-from gpulab.features.goodput.events import Operation, Phases, Profiled
+from gpulab.features.goodput.analysis import parts_on_cpu
+from gpulab.features.goodput.events import Operation, Phases, Profiled, by_inputs, summed
 from gpulab.features.roofline import result
 from gpulab.features.roofline.bound import (
     DIFFERS,

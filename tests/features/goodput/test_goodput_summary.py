@@ -65,7 +65,7 @@ def recording(useful, copies, step_s, *, on_device, copied=0.0):
     """What records an operation falls outside all of them."""
     window_s = step_s * STEPS
     seconds = {"useful": useful, "copies": copies, "other": 1 - useful - copies}
-    beside = {} if on_device else {"around": {"other": 1.0}, "within": {"other": 1.0}}
+    beside = {} if on_device else {"around": {"other": 1.0}}
     return Partition(
         window_s=window_s,
         seconds={name: share * window_s for name, share in seconds.items()},
@@ -129,12 +129,7 @@ def test_a_reliable_window():
     report = goodput(variant())
     assert report.goodput == pytest.approx(0.5)
     assert sum(report.partition.values()) == pytest.approx(1)
-    assert (report.marked, report.reliable, report.accurate, report.steps) == (
-        True,
-        True,
-        True,
-        STEPS,
-    )
+    assert (report.marked, report.reliable, report.steps) == (True, True, STEPS)
     assert report.reasons == []
     (row,) = report.operations
     assert (row.calls, row.self_s, row.share) == (2, pytest.approx(4e-4), 0.4)  # of a step
@@ -142,7 +137,7 @@ def test_a_reliable_window():
 
 def test_recordings_that_differ_are_unreliable():
     report = goodput(variant(profiled=profiled(repeatable=False)))
-    assert (report.reliable, report.accurate) == (False, False)
+    assert not report.reliable
     assert report.reasons == [finding("recordings_differ", "v")]
 
 
@@ -163,7 +158,7 @@ def test_an_overhead_above_a_tenth_leaves_the_goodput_reliable_and_its_idle_part
     )
     assert report.goodput == pytest.approx(0.5)
     assert report.overhead == pytest.approx(profiled_s / 1e-3 - 1)
-    assert (report.reliable, report.accurate) == (True, not codes)
+    assert report.reliable
     assert [reason.code for reason in report.reasons] == codes
     assert all(reason.values == {"overhead": report.overhead} for reason in report.reasons)
 
@@ -253,23 +248,21 @@ def test_a_process_that_runs_twice_as_slowly_leaves_the_share_of_its_step_in_dou
     assert (report.reliable, report.uncertainty) == (False, pytest.approx(0.25))
 
 
-def test_efficiency_is_of_the_useful_part_and_the_product_of_the_whole_step():
+def test_efficiency_is_of_the_useful_part():
     report = goodput(variant(), point=point(0.25))
     assert report.efficiency == pytest.approx(0.5)
-    assert report.product == pytest.approx(report.goodput * report.efficiency)
     assert goodput(variant(profiled=profiled(useful=0.0)), point=point(0.25)).efficiency is None
     for without in (
         goodput(variant()),
         goodput(variant(), state(cache=Cache.COLD), point=point(0.25)),
     ):
-        assert (without.efficiency, without.product) == (None, None)
+        assert without.efficiency is None
 
 
 @pytest.mark.parametrize("roof", ["host to device", "device to host"])
-def test_below_a_link_only_the_product_means_something(roof):
+def test_below_a_link_it_means_nothing(roof):
     report = goodput(variant(), state(roof=roof), point=point(0.25))
     assert report.efficiency is None
-    assert report.product == pytest.approx(0.25)
 
 
 def test_hidden_is_the_share_of_copies_behind_something_better():

@@ -16,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from gpulab.features.goodput.marks import MarkedCalls
 from gpulab.features.goodput.recorded_operations import operations
 from gpulab.features.goodput.trace import WINDOW, read
+from gpulab.features.goodput.work import WorkOfCalls
 
 HERE = Path(__file__).name
 
@@ -65,6 +66,10 @@ def training():
     return step
 
 
+def table_of(trace, sample=None):
+    return operations(trace, sample, WorkOfCalls(), most=1000)
+
+
 def by_name(table, field):
     sums = {}
     for row in table:
@@ -74,7 +79,7 @@ def by_name(table, field):
 
 def test_calls_self_and_total_times_are_those_of_torchs_own_table(training, tmp_path):
     trace, averages = recording(training, tmp_path)
-    table = operations(trace, most=1000)
+    table = table_of(trace)
     theirs = {row.key: row for row in averages if not row.key.startswith((WINDOW, "Optimizer."))}
     assert by_name(table, "calls") == {name: row.count for name, row in theirs.items()}
     for field, attribute in (("self_s", "self_cpu_time_total"), ("total_s", "cpu_time_total")):
@@ -85,7 +90,7 @@ def test_calls_self_and_total_times_are_those_of_torchs_own_table(training, tmp_
 
 def test_memory_is_that_of_torchs_own_table(training, tmp_path):
     trace, averages = recording(training, tmp_path, memory=True)
-    ours = by_name(operations(trace, most=1000), "memory_bytes")
+    ours = by_name(table_of(trace), "memory_bytes")
     theirs = {row.key: row.self_cpu_memory_usage for row in averages if row.key in ours}
     assert ours == theirs
     assert any(ours.values())
@@ -118,8 +123,8 @@ def test_an_operation_that_calls_another_of_its_name_counts_that_once(tmp_path):
 def test_lines_and_modules_come_from_a_sample_and_times_do_not(training, tmp_path):
     trace, _ = recording(training, tmp_path)
     sample, _ = recording(training, tmp_path, memory=True, marked=True)
-    plain = operations(trace, most=1000)
-    table = operations(trace, sample, most=1000)
+    plain = table_of(trace)
+    table = table_of(trace, sample)
     for field in ("calls", "self_s", "total_s", "flops", "bytes"):
         assert by_name(table, field) == pytest.approx(by_name(plain, field))
     assert all(row.line is None and row.memory_bytes is None for row in plain)
@@ -173,6 +178,7 @@ CASES = {
     "conv_transpose2d": convolve(
         functional.conv_transpose2d, (2, 4, 5, 6), (4, 3, 3, 3), stride=2, output_padding=1
     ),
+    "groups": convolve(functional.conv2d, (2, 4, 9, 9), (6, 2, 3, 3), groups=2),
     "attention by products": attend(SDPBackend.MATH),
 }
 
@@ -187,24 +193,16 @@ def test_flops_are_those_of_torchs_counter(name, tmp_path):
         CASES[name]()
     flops = sum(
         row.flops
-        for row in operations(trace, most=1000)
+        for row in table_of(trace)
         if row.flops and (row.name in PRODUCTS or "conv" in row.name)
     )
     assert flops == counter.get_total_flops() > 0
 
 
-def test_groups_of_a_convolution_count_once_in_the_gradient_of_the_weight(tmp_path):
-    """torch's counter multiplies them with all channels: 3x in place of 2x the forward pass."""
-    step = convolve(functional.conv2d, (2, 4, 9, 9), (6, 2, 3, 3), groups=2)
-    trace, _ = recording(step, tmp_path)
-    flops = by_name(operations(trace, most=1000), "flops")
-    assert flops["aten::convolution_backward"] == 2 * flops["aten::mkldnn_convolution"]
-
-
 def test_flash_attention_counts_the_products_of_the_plain_one(tmp_path):
     """torch's counter has no formula of that for a CPU."""
     trace, _ = recording(attend(SDPBackend.FLASH_ATTENTION), tmp_path)
-    flops = by_name(operations(trace, most=1000), "flops")
+    flops = by_name(table_of(trace), "flops")
     forward = 2 * 2 * 2 * 3 * 16 * 24 * 8
     assert flops["aten::_scaled_dot_product_flash_attention_for_cpu"] == forward
     backward = flops["aten::_scaled_dot_product_flash_attention_for_cpu_backward"]
@@ -213,7 +211,7 @@ def test_flash_attention_counts_the_products_of_the_plain_one(tmp_path):
 
 def bytes_of(name, step, path):
     trace, _ = recording(step, path)
-    (row,) = [row for row in operations(trace, most=1000) if row.name == name]
+    (row,) = [row for row in table_of(trace) if row.name == name]
     return row.bytes
 
 

@@ -10,11 +10,9 @@ from traces import op, phase
 
 from gpulab.core.payloads import BUSY, CATEGORIES
 from gpulab.features.goodput.analysis import (
-    HALF_INSIDE,
     is_disturbed,
     parts_on_cpu,
     parts_on_device,
-    share_without_overhead,
     taken_by_others_s,
 )
 from gpulab.features.goodput.events import Partition
@@ -40,7 +38,6 @@ def partitions(categories=CATEGORIES, on_device=False):
             marked=True,
             on_device=on_device,
             around={} if on_device else beside,
-            within={} if on_device else beside,
         )
 
     lists = [
@@ -67,9 +64,9 @@ def test_parts_of_a_device_sum_to_the_step_and_what_is_busy_keeps_its_seconds_wh
         assert parts[name] <= partition.seconds[name] / steps
 
 
-@given(partitions(), STEPS, STEP_S, STEP_S, st.floats(0, 1))
-def test_parts_of_a_cpu_sum_to_the_step(partition, steps, plain_s, step_s, inside):
-    parts = parts_on_cpu(partition, steps, plain_s, step_s, inside)
+@given(partitions(), STEPS, STEP_S, STEP_S)
+def test_parts_of_a_cpu_sum_to_the_step(partition, steps, plain_s, step_s):
+    parts = parts_on_cpu(partition, steps, plain_s, step_s)
     assert sum(parts.values()) == pytest.approx(step_s)
     assert all(seconds >= 0 for seconds in parts.values())
 
@@ -91,22 +88,12 @@ def test_what_recording_takes_is_subtracted_where_operations_begin():
     nested = (op("a", 0, 100), op("b", 10, 90), op("a", 100, 180), op("b", 110, 170))
     partition = partition_of(*nested, length=200)
     assert partition.around == pytest.approx({"useful": 1.0})
-    assert partition.within == pytest.approx({"useful": 1.0})
     parts = parts_on_cpu(partition, 1, 160e-6, 160e-6)
     assert parts["useful"] == pytest.approx(140e-6)
     apart = (op("a", 10, 50), op("a", 60, 100), op("a", 110, 150))
     partition = partition_of(*apart, length=200)
-    assert (partition.around, partition.within) == (
-        pytest.approx({"other": 1.0}),
-        pytest.approx({"useful": 1.0}),
-    )
-    shares = [
-        parts_on_cpu(partition, 1, 160e-6, 1.0, inside)["useful"]
-        for inside in (0.0, HALF_INSIDE, 1.0)
-    ]
-    assert shares == pytest.approx([120 / 160, 100 / 160, 80 / 160])
-    least, most = share_without_overhead(partition, 1, 160e-6)
-    assert (least, most) == pytest.approx((80 / 160, 120 / 160))
+    assert partition.around == pytest.approx({"other": 1.0})
+    assert parts_on_cpu(partition, 1, 160e-6, 1.0)["useful"] == pytest.approx(120 / 160)
 
 
 def test_a_phase_costs_as_much_as_several_operations():

@@ -8,7 +8,7 @@ from finished_runs import events_of
 from gpulab.core.events import Checked
 from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.recorded_operations import operations
-from gpulab.features.goodput.trace import read, validate
+from gpulab.features.goodput.trace import read
 
 STEP = """
 import torch
@@ -75,14 +75,15 @@ def test_its_partition_its_operations_and_its_peak_are_recorded(trained, goodput
     assert sum(goodput["partition"].values()) == pytest.approx(1.0, abs=1e-3)
     assert any("mm" in row["name"] for row in goodput["operations"])
     assert goodput["operations"][0]["self_s"] >= goodput["operations"][1]["self_s"]
-    assert goodput["peak_bytes"] >= 16 * 32 * 512 * 4  # the hidden layer's output
+    peak_bytes = trained.variant("step")["memory"]["peak_bytes"]
+    assert peak_bytes >= 16 * 32 * 512 * 4  # the hidden layer's output
     assert "operations of step" in trained.stderr
     assert "nothing is marked useful" in trained.stderr
 
 
 def test_partition_and_operations_agree_with_the_trace(trained, goodput, trace):
     document = json.loads((trained.run_file.parent / "t-step.json").read_text())
-    assert validate(document) == []
+    assert read(document).skipped == 0
     in_report, in_trace = {}, shares_by_name(trace)
     for row in goodput["operations"]:
         in_report[row["name"]] = in_report.get(row["name"], 0.0) + row["share"]
