@@ -40,9 +40,8 @@ from gpulab.features.predictions import view as predict
 from gpulab.features.predictions.report import Prediction
 from gpulab.features.repeats import view as over_runs
 from gpulab.features.repeats.report import repeat_reports
-from gpulab.features.roofline import ceilings_view as ceilings
 from gpulab.features.roofline.report import roofline_of
-from gpulab.features.roofline.view import causes, reasons, roofline_view
+from gpulab.features.roofline.view import ceilings, limits, reasons, roofline_view
 from gpulab.features.sweeps import view as sweep
 from gpulab.features.sweeps.report import sweep_of
 from gpulab.features.tuning.view import tunings
@@ -111,7 +110,7 @@ def of_report(report):
     yield "summary", summary.summary([report, report])
     yield "sweep_view", sweep.sweep_view(sweep_of(parameter, [report]), [report])
     yield "repeats_view", over_runs.repeats_view(repeat_reports([report, report]))
-    yield "ceilings", ceilings.ceilings(report)
+    yield "ceilings", ceilings(report)
     for width, height in ((80, 20), (120, 36)):
         live = LiveReport(report, LiveDetail())
         yield "live_view", live_view(live, width=width, height=height)
@@ -145,7 +144,7 @@ def of_report(report):
     if roofline:
         yield "roofline_view", roofline_view(roofline, width=120, height=30)
         yield "reasons", reasons(roofline.points)
-        yield "causes", causes(report.variants)
+        yield "limits", limits(report.variants)
 
 
 def with_kernels(report):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import cycle
-from statistics import median
+from statistics import fmean, median
 from time import perf_counter
 
 import torch
@@ -18,6 +18,7 @@ from gpulab.engine.build.build import Build
 from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.plan import lead_in_steps
 from gpulab.engine.processes.failure import forget
+from gpulab.engine.ranks.reading import reading
 from gpulab.features.roofline.events import RoofProbed
 from gpulab.features.roofline.findings import arrays
 from gpulab.features.roofline.probes import (
@@ -59,6 +60,7 @@ class _Probing:
     cost_s: float
     times_s: list[float] = field(default_factory=list)
     ratios: dict[str, list[float]] = field(default_factory=dict)
+    sm_mhz: list[float] = field(default_factory=list)
 
 
 def roof_probes(device: torch.device, info: Device, works: Iterable[Work]) -> list[PlannedProbe]:
@@ -117,6 +119,7 @@ class RoofProbes:
                     time_s=median(probing.times_s),
                     blocks=len(probing.times_s),
                     ratios={name: median(ratios) for name, ratios in probing.ratios.items()},
+                    sm_mhz=fmean(probing.sm_mhz) if probing.sm_mhz else None,
                 )
 
     def close(self) -> None:
@@ -144,15 +147,18 @@ class RoofProbes:
     def _measure(self, probing: _Probing, times: Mapping[str, float]) -> None:
         started = perf_counter()
         try:
-            time_s = self._clock.block(probing.build, probing.steps, lead_in=probing.lead_in).time_s
+            block = self._clock.block(probing.build, probing.steps, lead_in=probing.lead_in)
         except Exception as error:
             forget(error)
             assert self._probing is not None
             self._probing = [other for other in self._probing if other is not probing]
             return
-        probing.times_s.append(time_s)
+        probing.times_s.append(block.time_s)
+        # a wall clock shows none
+        if sm_mhz := block.sm_mhz or reading(self._device).sm_mhz:
+            probing.sm_mhz.append(sm_mhz)
         for name, variant_s in times.items():
-            probing.ratios.setdefault(name, []).append(time_s / variant_s)
+            probing.ratios.setdefault(name, []).append(block.time_s / variant_s)
         probing.cost_s = perf_counter() - started
         self._allowance_s -= probing.cost_s
 

@@ -6,10 +6,9 @@ The cause of each recorded step is what made it faster there, or what its source
 import pytest
 
 from gpulab.core.estimate import Estimate
-from gpulab.features.roofline.bound import bound_of
+from gpulab.features.roofline.bound import StepFacts, limit_of
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.events import Ceiling
-from gpulab.features.roofline.evidence import DeviceCounters, StepFacts
 
 
 def ceiling(roof, kind, best, median=None):
@@ -34,14 +33,16 @@ H100 = RoofSet(
 )
 
 
-def on_h100(seconds, counters=(), **facts):
+def on_h100(seconds, counters, *, capped=False, launching=None, waiting=None, phase=None, **facts):
     """A step of an H100, with the shares that its solo run counted."""
-    known = {"power_limit_w": 700.0, **dict(counters)}
+    others = {"launching": launching, "waiting": waiting, "phase": phase}
     return StepFacts(
         Estimate(value=seconds),
         on_gpu=True,
-        cache_bytes=52428800,
-        counters=DeviceCounters(**known),
+        cache_bytes=52428800 // 2,
+        counters={"power_limit_w": 700.0, **counters},
+        at_power_cap=capped,
+        others={name: share for name, share in others.items() if share is not None},
         **facts,
     )
 
@@ -57,9 +58,9 @@ RECORDED = {
                 "fp32": 0.102,
                 "dram": 0.04,
                 "power_w": 699,
-                "capped": True,
             },
             **{
+                "capped": True,
                 "bytes": 268435456,
                 "flops": 140123308032,
                 "launches": 1,
@@ -78,9 +79,9 @@ RECORDED = {
                 "tensor": 1.0,
                 "dram": 0.3,
                 "power_w": 698.0,
-                "capped": True,
             },
             **{
+                "capped": True,
                 "bytes": 805306368,
                 "flops": 1099511627776,
                 "dtype": "tf32",
@@ -99,9 +100,9 @@ RECORDED = {
                 "fp32": 0.209,
                 "dram": 0.763,
                 "power_w": 692.0,
-                "capped": True,
             },
             **{
+                "capped": True,
                 "bytes": 1073741824,
                 "flops": 939524096,
                 "launches": 1,
@@ -119,7 +120,6 @@ RECORDED = {
                 "bytes": 1410662400,
                 "launches": 203,
                 "waiting": 0.235,
-                "device_s": 1.53e-3,
                 "dram_bytes": 4.02e9,
             },
         ),
@@ -133,7 +133,7 @@ RECORDED = {
                 "bytes": 1410662400,
                 "launches": 962,
                 "waiting": 0.636,
-                "device_s": 2.53e-3,
+                "launching": 962 * 5.59e-6 / 6.96e-3,
                 "dram_bytes": 1.75e9,
             },
         ),
@@ -177,7 +177,6 @@ RECORDED = {
                 "flops": 536870912,
                 "launches": 2,
                 "waiting": 0.038,
-                "device_s": 2.56e-3,
             },
             dram_bytes=3.22e9,
         ),
@@ -187,7 +186,7 @@ RECORDED = {
         on_h100(
             0.624,
             {"sm": 0.025, "occupancy": 0.005, "power_w": 137.0},
-            **{"flops": 549755813888, "launches": 197, "waiting_phase": ("data", 0.96)},
+            **{"flops": 549755813888, "launches": 197, "phase": 0.96},
         ),
         "latency",
     ),
@@ -210,12 +209,11 @@ RECORDED = {
 @pytest.mark.parametrize("case", RECORDED)
 def test_a_recorded_step_is_named_rightly(case):
     facts, kind = RECORDED[case]
-    bound = bound_of(facts, H100)
-    assert bound.kind == kind, bound.reason
+    cause = limit_of(case, facts, H100)
+    assert cause.bound == kind, cause.reason
 
 
 def test_fewer_larger_operations_are_advised_only_where_starting_them_takes_the_time():
-    for facts, kind in RECORDED.values():
+    for case, (facts, kind) in RECORDED.items():
         codes = {"launches_take_the_time", "device_waits_for_launches"}
-        bound = bound_of(facts, H100)
-        assert (bound.reason.code in codes) == (kind == "launch")
+        assert (limit_of(case, facts, H100).reason.code in codes) == (kind == "launch")
