@@ -26,9 +26,7 @@ STRANGE = (None, "?", HOSTILE, -1, 1e300, True, [], ["a"])
 NONE = types.NoneType
 EVIDENCE = {
     "pipe_is_busy": {"pipe": "tensor"},
-    "above_compute_roof": {"arithmetic": 1.2, "dtype": "fp32"},
     "near_compute_roof": {"arithmetic": 0.9, "dtype": "fp32"},
-    "above_memory_roof": {"memory": 1.2},
     "near_memory_roof": {"memory": 0.9},
 }
 """Values that no keyword of a declaration names."""

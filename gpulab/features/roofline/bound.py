@@ -299,24 +299,14 @@ def _near_a_roof(facts: StepFacts, reach: _Reach) -> Finding | None:
     moved = reach.bytes or 0.0
     arithmetic = reach.arithmetic or 0.0
     if arithmetic >= max(NEAR, moved):
-        if _is_above(arithmetic, reach.units):
-            return findings.above_compute_roof()
         return findings.near_compute_roof(**facts.power)
     if reach.is_cached:
         return _in_cache(facts, reach) if max(moved, reach.memory or 0.0) >= NEAR else None
     if moved < NEAR:
         return None
     if facts.roof in LINKS:
-        reason = findings.above_link_roof if moved > OVER else findings.near_link_roof
-        return reason.from_values({})
-    if _is_above(moved, reach.bandwidth):
-        return findings.above_memory_roof()
+        return findings.near_link_roof.from_values({})
     return findings.near_memory_roof(**facts.power)
-
-
-def _is_above(share: float, ceiling: Ceiling | None) -> bool:
-    """Return whether it is more than the roof ever reached: the declaration or ceiling is wrong."""
-    return ceiling is not None and share * ceiling.median > OVER * ceiling.highest
 
 
 def _in_cache(facts: StepFacts, reach: _Reach) -> Finding:
@@ -419,7 +409,7 @@ def _unexplained(facts: StepFacts, reach: _Reach) -> Finding:
         return findings.no_work_declared.from_values(longest)
     if not is_declared or None in (reach.bytes, reach.arithmetic):
         return findings.ceilings_missing()
-    shown = {name: facts.others[name] for name in findings.HOST if name in facts.others}
+    shown = {name: share for name, share in facts.others.items() if name in findings.HOST}
     return findings.unexplained.from_values({**facts.counters, **shown, **longest})
 
 

@@ -160,7 +160,8 @@ _TENSOR = {
 }
 """fp16 FLOP per clock of one SM's tensor cores; other capabilities are those of cards, below."""
 _TENSOR_GEFORCE, _TENSOR_OTHERS = 512, 1024
-_RATE_TO_FP16 = {
+TENSOR_DTYPES = {
+    "fp16": ((7, 0), 1),
     "tf32": ((8, 0), 0.5),
     "bf16": ((8, 0), 1),
     "fp8": ((8, 9), 2),
@@ -211,9 +212,8 @@ def _derived_of_sms(device: Device) -> Iterator[Ceiling]:
         (CACHE, ""): _L2_BYTES_PER_CLOCK,
         (VECTOR, "fp32"): 2 * lanes,
         (VECTOR, "fp64"): 2 * _LANES_FP64.get(capability, _FEW_FP64),
-        (MATRIX, "fp16"): tensor,
     }
-    for kind, (since, share) in _RATE_TO_FP16.items():
+    for kind, (since, share) in TENSOR_DTYPES.items():
         if capability >= since:
             # GeForce cards accumulate in fp32 at half the rate, and in integers at the whole one.
             whole = 2 if kind == "int8" and tensor == _TENSOR_GEFORCE else 1

@@ -41,10 +41,6 @@ _COUNTERS = {
 _LEAST_SHOWN = 0.02
 _FEWER_BYTES = "fewer bytes make it faster"
 _FEWER_OPERATIONS = "fewer or cheaper operations make it faster"
-_ABOVE_ROOF = (
-    "above the measured roof: the ceiling was measured at other clocks or power, or less is done "
-    "than is declared"
-)
 
 
 def _percents(evidence: dict[str, Value], names: dict[str, str]) -> list[str]:
@@ -149,16 +145,10 @@ def limited_by(
     return declare
 
 
-@limited_by(BoundKind.COMPUTE, "{shares}: " + _ABOVE_ROOF)
-def above_compute_roof(**evidence: Value) -> None: ...
 @limited_by(BoundKind.COMPUTE, "{shares}{capped}: " + _FEWER_OPERATIONS)
 def near_compute_roof(**evidence: Value) -> None: ...
-@limited_by(BoundKind.MEMORY, "{shares}: " + _ABOVE_ROOF)
-def above_memory_roof(**evidence: Value) -> None: ...
 @limited_by(BoundKind.MEMORY, "{shares}{capped}: " + _FEWER_BYTES)
 def near_memory_roof(**evidence: Value) -> None: ...
-@limited_by(BoundKind.LINK, "{of_link}: " + _ABOVE_ROOF)
-def above_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 @limited_by(BoundKind.LINK, "{of_link}: " + _FEWER_BYTES)
 def near_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 @limited_by(BoundKind.LATENCY, "only {of_link}")

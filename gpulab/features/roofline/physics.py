@@ -120,7 +120,7 @@ def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> _Limit | None:
 
 def _units(roofs: RoofSet, kinds: Collection[str]) -> list[_Limit]:
     """Matrix and vector units in each of these dtypes, by their best source."""
-    limits = (_limit(roofs, units, (kind,)) for kind in kinds for units in (MATRIX, VECTOR))
+    limits = (_limit(roofs, units, (kind,)) for kind in sorted(kinds) for units in (MATRIX, VECTOR))
     return [limit for limit in limits if limit is not None]
 
 

@@ -31,6 +31,7 @@ from gpulab.core.payloads import (
     VECTOR,
 )
 from gpulab.engine.processes.device import free_memory
+from gpulab.features.roofline.ceilings import TENSOR_DTYPES
 from gpulab.features.roofline.findings import (
     additions,
     additions_on_device_clock,
@@ -167,16 +168,6 @@ _DTYPES = {
     "fp8": torch.float8_e4m3fn,
     "int8": torch.int8,
 }
-_MATRIX_UNITS_SINCE = {
-    "fp64": (0, 0),
-    "fp32": (0, 0),
-    "tf32": (8, 0),
-    "fp16": (7, 0),
-    "bf16": (8, 0),
-    "fp8": (8, 9),
-    "int8": (7, 5),
-}
-"""Dtypes in which a GPU multiplies matrices from a compute capability on."""
 
 
 @dataclass(frozen=True)
@@ -298,7 +289,8 @@ def _kinds(device: torch.device) -> list[str]:
     if device.type == "cpu":
         return ["fp64", "fp32", "bf16", "int8"]
     capability = torch.cuda.get_device_capability(device)
-    return [kind for kind, since in _MATRIX_UNITS_SINCE.items() if capability >= since]
+    of_tensor_cores = [kind for kind, (since, _) in TENSOR_DTYPES.items() if capability >= since]
+    return ["fp64", "fp32", *of_tensor_cores]
 
 
 def product_of(device: torch.device, kind: str, size: int, *, rests: bool = False) -> Probe:

@@ -22,6 +22,7 @@ from gpulab.features.goodput.events import Operation, Profiled
 from gpulab.features.roofline import result
 from gpulab.features.roofline.bound import (
     DIFFERS,
+    OVER,
     Cause,
     OperationPoint,
     Point,
@@ -112,7 +113,7 @@ def _limit(draft: Draft, variant: VariantState, report: VariantReport) -> Cause 
     if not is_declared and roofs.ceilings and counted and counted.operand_bytes:
         known = replace(facts, bytes=counted.operand_bytes, flops=counted.flops or None)
         cause = limit_of(name, known, roofs)
-        if cause and not cause.reason.code.startswith("above"):
+        if cause and not (isinstance(cause, Point) and cause.fraction.value > OVER):
             return _without_point(cause)
     return limit_of(name, facts, roofs)
 

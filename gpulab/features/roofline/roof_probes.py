@@ -88,18 +88,15 @@ class RoofProbes:
         self._device = device
         self._order = random.Random(seed)
         self._planned = list(probes) if _has_room(device) else []
-        self._probing: list[_Probing] | None = None
+        self._probing: list[_Probing] = []
         self._allowance_s = 0.0
 
     def prepare(self) -> None:
         """Build them: their data takes longer than a round."""
-        if self._probing is None:
-            self._probing = list(self._built())
+        self._probing = list(self._built())
 
     def after_round(self, times: Mapping[str, float], round_s: float) -> None:
         """Measure what the time allows, at least once; `times`: seconds per step of the round."""
-        self.prepare()
-        assert self._probing is not None
         first = not any(probing.times_s for probing in self._probing)
         self._allowance_s += 0.1 * round_s  # probes take a tenth of the rounds' time
         waiting = self._order.sample(self._probing, len(self._probing))
@@ -109,7 +106,7 @@ class RoofProbes:
 
     def events(self, process: int) -> Iterator[RoofProbed]:
         """Yield what was measured in this process."""
-        for probing in self._probing or ():
+        for probing in self._probing:
             if probing.times_s:
                 yield RoofProbed(
                     process=process,
@@ -124,7 +121,6 @@ class RoofProbes:
 
     def close(self) -> None:
         """Let their data go."""
-        self._planned = []
         self._probing = []
 
     def _built(self) -> Iterator[_Probing]:
@@ -150,7 +146,6 @@ class RoofProbes:
             block = self._clock.block(probing.build, probing.steps, lead_in=probing.lead_in)
         except Exception as error:
             forget(error)
-            assert self._probing is not None
             self._probing = [other for other in self._probing if other is not probing]
             return
         probing.times_s.append(block.time_s)

@@ -178,7 +178,7 @@ def _point_table(points: Sequence[Point], family: str, noun: str) -> Table:
             point.variant,
             per_second(point.rate.value, point.unit),
             _intensity(point.flops_per_byte),
-            f"{share:>{digits}}{_half_width(point)}{star}",
+            f"{share:>{digits}}{_ends(point)}{star}",
             marked(point),
         )
         table.add_row(*cells, style="" if point.family == family else "dim")
@@ -199,15 +199,24 @@ def _percent(point: Point) -> str:
     return f"{percent_of_roof(point.fraction.value)} %"
 
 
-def _half_width(point: Point) -> str:
-    """Return how far the ends of the interval are from its middle, the time's error and the
-    roof's; of both the larger.
+def _ends(point: Point) -> str:
+    """Return how far the ends of the interval are from its middle, the time's error and the roof's:
+    one figure, or two where they are not alike.
     """
     fraction = point.fraction
     if not fraction.has_interval:
         return ""
-    width = 100 * max(abs(end - fraction.value) for end in fraction.ends)
-    return f" ±{width:.{int(width < 9.95)}f}"
+    low, high = fraction.ends
+    below, above = 100 * (fraction.value - low), 100 * (high - fraction.value)
+    if max(below, above, 1.5) > 2 * max(min(below, above), 1.5):
+        return f" +{_width(above)} -{_width(below)}"
+    return f" ±{_width((below + above) / 2)}"
+
+
+def _width(points: float) -> str:
+    """Points of per cent."""
+    points = max(0.0, points)
+    return f"{points:.{int(points < 9.95)}f}"
 
 
 def _notes(points: Sequence[Point], family: str) -> Iterator[str]:

@@ -76,6 +76,7 @@ def work_of(step_s):
 def test_a_tenth_of_the_time_goes_to_probes_and_each_is_measured_at_least_once(monkeypatch):
     clock = Clock(monkeypatch)
     probes = RoofProbes(clock, DEVICE, [probe("fp32", 1e-3), probe("bf16", 2e-3)], seed=1)
+    probes.prepare()
     probes.after_round({"a": 4e-3}, 0.02)
     assert [(event.kind, event.blocks) for event in probes.events(3)] == [("fp32", 1), ("bf16", 1)]
     for _ in range(100):
@@ -103,6 +104,7 @@ def test_a_probe_that_fails_is_left_out_and_the_others_go_on(monkeypatch):
         PlannedProbe("matrix", "fp64", cannot_be_run),
     ]
     probes = RoofProbes(clock, DEVICE, [*planned, probe("fp32", 1e-3)], seed=1)
+    probes.prepare()
     for _ in range(3):
         probes.after_round({"a": 1e-3}, 1.0)
     assert [event.kind for event in probes.events(0)] == ["fp32"]
@@ -117,6 +119,7 @@ def test_probes_leave_the_numbers_of_the_scenario_alone():
     probes = RoofProbes(
         WallClock(None), DEVICE, roof_probes(DEVICE, CPU, [work(flops=10, bytes=2**30)]), seed=1
     )
+    probes.prepare()
     probes.after_round({"a": 1e-3}, 1e-3)
     assert {event.roof for event in probes.events(0)} == {"device memory", "matrix"}
     assert torch.equal(torch.rand(3), expected)
