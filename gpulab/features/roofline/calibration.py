@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from statistics import fmean
+from statistics import median
 from time import perf_counter, sleep
 from typing import Any
 
@@ -71,7 +71,7 @@ class _Timings:
     sm_mhz: list[float] = field(default_factory=list)
 
     def ceiling(self) -> Ceiling:
-        mhz = fmean(self.sm_mhz) if self.sm_mhz else None
+        mhz = median(self.sm_mhz) if self.sm_mhz else None
         return ceiling_from(
             self.roof, self.kind, self.amount, self.times_s, method=self.method, sm_mhz=mhz
         )

@@ -75,7 +75,7 @@ class RoofProbed(Event, frozen=True):
     `amount`.
 
     `ratios`: for each variant the median of those seconds over the variant's, of blocks in the same
-    rounds. `sm_mhz`: the mean clock of the SMs just before its blocks, or just after them.
+    rounds.
     """
 
     sent_by = Sender.TIMING
@@ -87,7 +87,6 @@ class RoofProbed(Event, frozen=True):
     time_s: StepTime
     blocks: PositiveCount
     ratios: dict[Name, PositiveAmount] = {}
-    sm_mhz: Amount | None = None
 
 
 class CeilingsMeasured(Event, frozen=True, omit_defaults=False):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from statistics import fmean, median
+from statistics import median
 
 from msgspec import structs
 
@@ -76,7 +76,6 @@ def _probed_ceiling(events: list[RoofProbed], measured: tuple[Ceiling, ...]) -> 
     """A roof as it was during the run: the median over its processes, and the interval of that."""
     first = events[0]
     rates = [event.amount / event.time_s for event in events]
-    clocks = [event.sm_mhz for event in events if event.sm_mhz]
     interval = median_interval(rates)
     method = next(
         (ceiling.method for ceiling in measured if ceiling.key == (first.roof, first.kind)), None
@@ -92,7 +91,6 @@ def _probed_ceiling(events: list[RoofProbed], measured: tuple[Ceiling, ...]) -> 
         samples=sum(event.blocks for event in events),
         processes=len(events),
         method=method,
-        sm_mhz=fmean(clocks) if clocks else None,
     )
 
 

@@ -184,10 +184,6 @@ def test_a_roof_of_arithmetic_is_scaled_to_the_clock_that_the_device_clock_showe
     point = report.variant("a").roofline
     assert (point.attainable, point.clock_scale) == pytest.approx((1.2e12, 1.2))
     assert point.fraction.value == pytest.approx(point.rate.value / 1.2e12)
-    beside = probed(0, 1e-3, {"a": 0.9}, roof="matrix", kind="bf16", amount=10**9, sm_mhz=1500.0)
-    report = report_of(run_of({}, opened=opened, later=[times, beside]))
-    point = report.variant("a").roofline
-    assert (point.fraction.value, point.clock_scale) == pytest.approx((0.9 / 1.2, 1.2))
     assert report.variant("b").roofline.clock_scale == 1.0  # nobody read its clock
 
 
@@ -201,9 +197,7 @@ def test_the_roof_of_arithmetic_is_the_same_whichever_a_scenario_names(job):
     )
 
 
-def probed(
-    process, roof_s, ratios, *, roof="device memory", kind="update", amount=8_000_000, sm_mhz=None
-):
+def probed(process, roof_s, ratios, *, roof="device memory", kind="update", amount=8_000_000):
     return RoofProbed(
         process=process,
         roof=roof,
@@ -212,7 +206,6 @@ def probed(
         time_s=roof_s,
         blocks=5,
         ratios=ratios,
-        sm_mhz=sm_mhz,
         t=50.0,
     )
 
