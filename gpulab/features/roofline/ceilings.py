@@ -8,8 +8,9 @@ product.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import inf
 from statistics import median, quantiles
 
@@ -64,31 +65,34 @@ def ceiling_from(
     )
 
 
+def _rank(ceiling: Ceiling) -> tuple[int, bool, float]:
+    """The first is the best."""
+    return SOURCES.index(ceiling.source), not ceiling.processes, -ceiling.median
+
+
 @dataclass(frozen=True)
 class RoofSet:
     """The roofs of work: measured ceilings that are steady, then derived, then the datasheet's."""
 
     ceilings: Sequence[Ceiling]
 
-    def best(self, roof: str, kinds: Iterable[str] | None = None) -> Ceiling | None:
-        """The highest of a roof by its best source; None where nothing is known of it.
+    def by_source(self, roof: str, kinds: Collection[str] | None = None) -> list[Ceiling]:
+        """The highest of a roof by each source that knows it, the best source first.
 
         What was measured between the blocks of the run itself comes before what was measured at
         another time.
         """
-        allowed = None if kinds is None else set(kinds)
-        for source in SOURCES:
-            candidates = [
-                ceiling
-                for ceiling in self.ceilings
-                if ceiling.roof == roof
-                and ceiling.source == source
-                and ceiling.steady
-                and (allowed is None or ceiling.kind in allowed)
-            ]
-            if candidates:
-                return max(candidates, key=lambda ceiling: (ceiling.processes > 0, ceiling.median))
-        return None
+        known = [
+            ceiling
+            for ceiling in self.ceilings
+            if ceiling.roof == roof and ceiling.steady and (kinds is None or ceiling.kind in kinds)
+        ]
+        known.sort(key=_rank)
+        return [next(of_source) for _, of_source in groupby(known, lambda each: each.source)]
+
+    def best(self, roof: str, kinds: Collection[str] | None = None) -> Ceiling | None:
+        """The highest of a roof by its best source; None where nothing is known of it."""
+        return next(iter(self.by_source(roof, kinds)), None)
 
     def compute(self, dtype: str | None) -> Ceiling | None:
         """The ceiling of arithmetic in a dtype: the higher one of matrix and vector units.

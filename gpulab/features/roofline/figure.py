@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpulab.core.estimate import Estimate
-from gpulab.core.payloads import CACHE, MATRIX, MEASURED, MEMORY, SOURCES, VECTOR, family
+from gpulab.core.payloads import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, family
 from gpulab.core.units import rate, three_digits
 from gpulab.draw.figure import Figure, Line, Mark, Scale, decade, decades, letter_of
 from gpulab.features.roofline.bound import Point, Roofline
@@ -21,52 +21,30 @@ _STYLES = {MEMORY: "magenta", CACHE: "bright_magenta"}
 """Of slopes; flat roofs have the colour of text."""
 
 
-@dataclass(frozen=True)
-class Roof:
-    """A ceiling, and what less good sources say of the same."""
-
-    ceiling: Ceiling
-    others: tuple[Ceiling, ...] = ()
-
-    @property
-    def median(self) -> float:
-        return self.ceiling.median
+Roof = Sequence[Ceiling]
+"""A ceiling, and what less good sources say of the same; empty where none is known."""
 
 
 @dataclass(frozen=True)
 class FamilyRoofs:
     """The roofs of one family: two slopes, and up to two flat ones, the highest first."""
 
-    memory: Roof | None
-    cache: Roof | None
-    flats: tuple[Roof, ...]
+    memory: Roof
+    cache: Roof
+    flats: Sequence[Roof]
 
     @property
     def all(self) -> list[Roof]:
-        return [roof for roof in (self.cache, self.memory, *self.flats) if roof is not None]
+        return [roof for roof in (self.cache, self.memory, *self.flats) if roof]
 
 
 def family_roofs(ceilings: Sequence[Ceiling], dtypes: str) -> FamilyRoofs:
     """The roofs of the family of `dtypes`."""
-    kinds = {
-        ceiling.kind
-        for ceiling in ceilings
-        if ceiling.roof in (MATRIX, VECTOR) and family(ceiling.kind) == dtypes
-    }
-    flats = [roof for units in (MATRIX, VECTOR) if (roof := _roof(ceilings, units, kinds))]
-    flats.sort(key=lambda roof: roof.median, reverse=True)
-    return FamilyRoofs(_roof(ceilings, MEMORY), _roof(ceilings, CACHE), tuple(flats))
-
-
-def _roof(
-    ceilings: Sequence[Ceiling], roof: str, kinds: Iterable[str] | None = None
-) -> Roof | None:
-    by_source = (
-        RoofSet([ceiling for ceiling in ceilings if ceiling.source == source]).best(roof, kinds)
-        for source in SOURCES
-    )
-    best = [ceiling for ceiling in by_source if ceiling is not None]
-    return Roof(best[0], tuple(best[1:])) if best else None
+    roofs = RoofSet(ceilings)
+    kinds = {ceiling.kind for ceiling in ceilings if family(ceiling.kind) == dtypes}
+    flats = [roof for units in (MATRIX, VECTOR) if (roof := roofs.by_source(units, kinds))]
+    flats.sort(key=lambda roof: roof[0].median, reverse=True)
+    return FamilyRoofs(roofs.by_source(MEMORY), roofs.by_source(CACHE), flats)
 
 
 def families(roofline: Roofline) -> list[str]:
@@ -93,13 +71,13 @@ def roof_words(roof: Roof) -> str:
     """Return what a roof is called: 62.8 TFLOP/s fp32 vector (datasheet 67.0 TFLOP/s), or
     67.0 TFLOP/s fp32 vector, datasheet.
     """
-    ceiling = roof.ceiling
+    ceiling, *others = roof
     is_slope = ceiling.roof in (MEMORY, CACHE)
     named = ceiling.roof if is_slope else f"{ceiling.kind} {ceiling.roof}"
     asides = [ceiling.kind] if is_slope and ceiling.kind else []
     if ceiling.source != MEASURED:
         named += f", {ceiling.source}"
-    asides += [f"{each.source} {per_second(each.median, each.unit)}" for each in roof.others]
+    asides += [f"{each.source} {per_second(each.median, each.unit)}" for each in others]
     words = f"{per_second(ceiling.median, ceiling.unit)} {named}"
     return f"{words} ({', '.join(asides)})" if asides else words
 
@@ -111,14 +89,15 @@ def roofline_figure(roofline: Roofline, dtypes: str | None = None) -> Figure | N
     chosen = dtypes or first_family(roofline)
     roofs = family_roofs(roofline.ceilings, chosen)
     points = [point for point in roofline.points if point.is_drawable]
-    if roofs.memory is None or not roofs.flats or (roofline.points and not points):
+    if not roofs.memory or not roofs.flats or (roofline.points and not points):
         return None
-    top = roofs.flats[0].median
-    ridge = top / roofs.memory.median
+    top = roofs.flats[0][0].median
+    memory = roofs.memory[0].median
+    ridge = top / memory
     intensities = [point.flops_per_byte or ridge for point in points]
     left = min([ridge / _AROUND_RIDGE, *intensities]) / _ROOM
     right = max([ridge * _AROUND_RIDGE, *(_ROOM * each for each in intensities)])
-    rates = [drawn_rate(point).value for point in points] or [roofs.memory.median * left]
+    rates = [drawn_rate(point).value for point in points] or [memory * left]
     highest = max(_ROOM * top, *(_ROOM / 2 * rate for rate in rates))
     lowest = min(*rates, top / _AROUND_RIDGE) / _ROOM
     return Figure(
@@ -148,18 +127,20 @@ def _lines(roofs: FamilyRoofs, left: float, right: float) -> Iterator[Line]:
     """Slopes up to the highest flat roof, then flat ones from where the steepest slope meets
     them.
     """
-    top = roofs.flats[0].median
-    slopes = [roof for roof in (roofs.cache, roofs.memory) if roof is not None]
-    steepest = max(roof.median for roof in slopes)
+    top = roofs.flats[0][0].median
+    slopes = [roof for roof in (roofs.cache, roofs.memory) if roof]
+    steepest = max(roof[0].median for roof in slopes)
     for roof in slopes:
-        ends = [(left, left * roof.median), (top / roof.median, top)]
-        dashed = roof.ceiling.source != MEASURED
-        style = _STYLES[roof.ceiling.roof]
-        yield Line(ends, roof_words(roof), style, dashed, below=roof.median < steepest)
+        slope = roof[0].median
+        ends = [(left, left * slope), (top / slope, top)]
+        style = _STYLES[roof[0].roof]
+        dashed = roof[0].source != MEASURED
+        yield Line(ends, roof_words(roof), style, dashed, below=slope < steepest)
     for number, roof in enumerate(roofs.flats):
-        if not number or roof.median * _NEAR < top:
-            ends = [(roof.median / steepest, roof.median), (right, roof.median)]
-            yield Line(ends, roof_words(roof), dashed=roof.ceiling.source != MEASURED)
+        height = roof[0].median
+        if not number or height * _NEAR < top:
+            ends = [(height / steepest, height), (right, height)]
+            yield Line(ends, roof_words(roof), dashed=roof[0].source != MEASURED)
 
 
 def _arrows(roofline: Roofline) -> Iterator[Line]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gpulab.core.payloads import LAUNCH
-from gpulab.core.statuses import Stage
 from gpulab.core.units import percent_of_roof
 from gpulab.draw.area import Area
 from gpulab.draw.panel import Panel, Rows, bands, name_width, style_of
@@ -61,16 +60,13 @@ def _draw_shares(run: LiveReport, area: Area, points: list[Point]) -> None:
 
 
 def _roofs_are_to_come(report: RunReport) -> bool:
-    """Return whether this run has yet to measure the roofs: until then they are those of a
-    datasheet, of an earlier run, or a part of its own.
+    """Return whether this run has yet to measure the roofs, the launches last of all: until then
+    they are those of a datasheet, of an earlier run, or a part of its own.
     """
-    device, known = report.device, report.ceilings
-    if not report.under_way or device is None or known is None:
+    known = report.ceilings
+    if not report.under_way or known is None or (report.on_gpu and (known.cached or report.quick)):
         return False
-    if device.on_gpu and (known.cached or report.quick):
-        return False  # none are measured
-    has_all = any(ceiling.roof == LAUNCH for ceiling in known.ceilings)
-    return known.cached or not has_all or report.progress.stage == Stage.CEILINGS
+    return known.cached or all(ceiling.roof != LAUNCH for ceiling in known.ceilings)
 
 
 def _why_none(run: LiveReport) -> str:

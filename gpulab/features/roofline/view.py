@@ -152,7 +152,7 @@ def _why_none(roofline: Roofline, roofs: FamilyRoofs, family: str) -> str:
     if missing := memory + ([] if roofs.flats else [f"{family} arithmetic"]):
         unknown = f"no steady ceiling of {' or '.join(missing)} is known"
         return f"No roofline: {unknown}; gpulab --calibrate measures them."
-    known = {roof.ceiling.name: roof_words(roof) for roof in roofs.all}
+    known = {roof[0].name: roof_words(roof) for roof in roofs.all}
     levels = {
         point.roof: f"{point.roof} {per_second(point.attainable, point.unit)}"
         for point in roofline.points
