@@ -111,6 +111,13 @@ class StepFacts:
         return self.dtype or "fp32"
 
     @property
+    def flops_per_byte(self) -> float | None:
+        """Its arithmetic intensity, at the device's memory; None where either is not declared."""
+        if not self.flops or not self.bytes or self.roof in LINKS:
+            return None
+        return self.flops / self.bytes
+
+    @property
     def power(self) -> dict[str, Value]:
         """The power, of a step that runs at the limit: its roof was measured there too."""
         if not self.at_power_cap:
@@ -419,10 +426,9 @@ def _point_of(
     on_link = facts.roof in LINKS
     amount = (facts.bytes if on_link else facts.flops or facts.bytes) or 0
     share = facts.share_of(ceiling)
-    intensity = bytes_ratio = None
-    if facts.bytes and not on_link:
-        intensity = facts.flops / facts.bytes if facts.flops else None
-        bytes_ratio = facts.dram_bytes / facts.bytes if facts.dram_bytes else None
+    bytes_ratio = None
+    if facts.bytes and facts.dram_bytes and not on_link:
+        bytes_ratio = facts.dram_bytes / facts.bytes
     if bytes_ratio is not None and abs(bytes_ratio - 1) <= DIFFERS:
         bytes_ratio = None
     return Point(
@@ -433,7 +439,7 @@ def _point_of(
         dtype=facts.units,
         unit="FLOP/s" if facts.flops and not on_link else "B/s",
         rate=facts.time_s.moved(lambda seconds: amount / seconds),
-        flops_per_byte=intensity,
+        flops_per_byte=facts.flops_per_byte,
         roof=ceiling.name,
         source=ceiling.source,
         attainable=attainable,

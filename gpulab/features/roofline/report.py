@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from statistics import median
 
 from msgspec import structs
 
@@ -30,7 +29,7 @@ from gpulab.features.roofline.bound import (
     StepFacts,
     limit_of,
 )
-from gpulab.features.roofline.ceilings import RoofSet, nominal_ceilings, unit_of
+from gpulab.features.roofline.ceilings import RoofSet, ceiling_from, nominal_ceilings
 from gpulab.features.roofline.events import Ceiling, CeilingsMeasured, RoofProbed
 from gpulab.features.roofline.facts import cached_bytes, dram_bytes_per_step, launching, step_facts
 from gpulab.features.roofline.findings import (
@@ -43,7 +42,6 @@ from gpulab.features.roofline.physics import physics_of
 from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import Keep, RunState, VariantState
-from gpulab.stats.statistics import median_interval
 
 _FLOATING = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
 _MOST_OPERATIONS, _MOST_DRAWN = 60, 8
@@ -73,24 +71,20 @@ def _probed(state: RunState) -> dict[tuple[str, str], list[RoofProbed]]:
 
 
 def _probed_ceiling(events: list[RoofProbed], measured: tuple[Ceiling, ...]) -> Ceiling:
-    """A roof as it was during the run: the median over its processes, and the interval of that."""
-    first = events[0]
+    """A roof as it was during the run: the median over its processes, and the interval of that;
+    without one between the least and the most that was seen.
+    """
+    key = events[0].roof, events[0].kind
+    method = next((ceiling.method for ceiling in measured if ceiling.key == key), None)
+    seen = ceiling_from(*key, 1, [event.time_s / event.amount for event in events], method=method)
     rates = [event.amount / event.time_s for event in events]
-    interval = median_interval(rates)
-    method = next(
-        (ceiling.method for ceiling in measured if ceiling.key == (first.roof, first.kind)), None
-    )
-    return Ceiling(
-        roof=first.roof,
-        kind=first.kind,
-        unit=unit_of(first.roof),
-        best=max(rates),
-        median=median(rates),
-        median_low=interval.low if interval else min(rates),
-        median_high=interval.high if interval else max(rates),
+    return structs.replace(
+        seen,
+        spread=0.0,
+        median_low=seen.median_low or min(rates),
+        median_high=seen.median_high or max(rates),
         samples=sum(event.blocks for event in events),
         processes=len(events),
-        method=method,
     )
 
 
