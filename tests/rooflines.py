@@ -3,10 +3,9 @@
 import devices
 
 from gpulab.core.estimate import Estimate
-from gpulab.features.roofline.bound import Roofline, bound_of, point_of
+from gpulab.features.roofline.bound import Roofline, StepFacts, limit_of
 from gpulab.features.roofline.ceilings import RoofSet, nominal_ceilings
 from gpulab.features.roofline.events import Ceiling
-from gpulab.features.roofline.evidence import StepFacts
 
 
 def ceiling(roof, kind, best, *, unit="FLOP/s", source="measured"):
@@ -42,7 +41,7 @@ def point(ceilings, name, seconds, **facts):
     facts_of_step = StepFacts(
         time_s=Estimate(value=seconds, low=seconds * 0.99, high=seconds * 1.01), **facts
     )
-    return point_of(name, facts_of_step, bound_of(facts_of_step, RoofSet(ceilings)))
+    return limit_of(name, facts_of_step, RoofSet(ceilings))
 
 
 def h200():

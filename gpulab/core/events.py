@@ -165,8 +165,6 @@ class Counted(VariantEvent, frozen=True):
     """Bytes of the tensors that its operations read and write, each counted as often as it is one
     of an operation's.
     """
-    strided_bytes: Count = 0
-    """Those of them whose elements an operation does not find in their order in memory."""
     distinct_bytes: Count | None = None
     """Bytes of memory below all of them, each counted once."""
     fewer_flops: bool = False
@@ -340,12 +338,14 @@ class OtherClock(VariantEvent, frozen=True):
     """The same blocks by the clock that the verdict does not take: one per epoch, seconds per step.
 
     `exposed`: it is the device's, and holds gaps between launches that could not be hidden.
+    `sm_mhz`: the clock of the SMs just before each block, where it is the device's.
     """
 
     sent_by = Sender.TIMING
     clock: Clock
     times_s: list[Seconds]
     exposed: bool = False
+    sm_mhz: list[Amount] = []
 
 
 class FirstSteps(VariantEvent, frozen=True):

@@ -11,9 +11,8 @@ from gpulab.core.run_file import RunFileError
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import blocks_of, part, views
 from gpulab.features.goodput.operation_table import full_tables, operations
-from gpulab.features.roofline.ceilings_view import ceilings
 from gpulab.features.roofline.report import roofline_of
-from gpulab.features.roofline.view import roofline_blocks
+from gpulab.features.roofline.view import ceilings, roofline_blocks
 from gpulab.headless.output import Terminal
 from gpulab.options import Options
 from gpulab.report.feature import Section

@@ -77,6 +77,7 @@ def _merged_clocks(before: OtherClock, event: OtherClock) -> OtherClock:
         clock=event.clock,
         times_s=times_s,
         exposed=before.exposed or event.exposed,
+        sm_mhz=[*before.sm_mhz, *event.sm_mhz][-_MOST_TIMES:],
     )
 
 

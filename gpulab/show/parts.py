@@ -20,14 +20,8 @@ from gpulab.core.units import plural
 from gpulab.draw.blocks import Block, Group, Heading, Markdown, Table, Text, rows_table
 from gpulab.features import blocks_of, part, present, views
 from gpulab.features.checks.view import checks, doubts
-from gpulab.features.roofline.ceilings_view import ceiling_table
-from gpulab.features.roofline.report import (
-    NO_ROOFS,
-    lacks_roofs,
-    roofline_of,
-    roofline_of_operations,
-)
-from gpulab.features.roofline.view import limit_table, limits, roofline_blocks
+from gpulab.features.roofline.report import roofline_of, roofline_of_operations
+from gpulab.features.roofline.view import ceiling_table, limit_table, limits, roofline_blocks
 from gpulab.report.feature import Section, View
 from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport, VariantReport
@@ -283,8 +277,6 @@ def _limits(shown: Shown) -> Iterator[Block | None]:
         if operations is not None:
             heading = Text(f"operations of {variant.name}", "bold")
             yield Group("", heading, *roofline_blocks(operations))
-        elif lacks_roofs(variant):
-            yield Text(f"operations of {variant.name}: {NO_ROOFS}")
 
 
 def _limit_table(shown: Shown) -> Table | None:

@@ -116,11 +116,15 @@ def _time_by_other_clock(context: WorkerContext, candidate: Candidate, build: Bu
         return
     # more may not fit into a queue
     steps = min(candidate.steps, ceil(other.block_s / candidate.step_s))
-    time_s = other.block(build, steps, lead_in=candidate.lead_in).time_s
+    block = other.block(build, steps, lead_in=candidate.lead_in)
     exposed = isinstance(other, DeviceClock) and other.exposes(build)
     context.reporter.channel.emit(
         OtherClock(
-            variant=candidate.name, clock=Clock(other.name), times_s=[time_s], exposed=exposed
+            variant=candidate.name,
+            clock=Clock(other.name),
+            times_s=[block.time_s],
+            exposed=exposed,
+            sm_mhz=[block.sm_mhz] if block.sm_mhz else [],
         )
     )
 

@@ -239,15 +239,15 @@ class _ProcessRun:
             return None
         if context.clock.flush or context.one_at_a_time:
             return None
-        # a GPU's roofs hardly drift, and take seconds to reach
-        if context.device.type == "cuda" and context.number:
+        # a GPU's roofs hardly drift, and one block of them is at whatever clock the others left
+        if context.device.type == "cuda":
             return None
         if context.number >= _FIRST_PROBED and context.number % _PROBED:
             return None
-        probes = roof_probes(context.device, self._loaded.info, self._preparation.works)
+        probes = roof_probes(self._loaded.info, self._preparation.works)
         if not probes:
             return None
-        return RoofProbes(context.clock, context.device, probes, context.seed)
+        return RoofProbes(context.clock, probes, context.seed)
 
     def _result(
         self, measurement: Measurement, start_s: float, slower: float | None

@@ -32,8 +32,6 @@ LIMITS: dict[str, frozenset[BoundKind]] = {
 }
 """The limits that can be predicted for a baseline, and the bounds of the roofline for each."""
 _NOT_ITS_OWN = (BoundKind.UNKNOWN, BoundKind.UNEXPLAINED, BoundKind.PREEMPTED)
-_MEMORY_REASONS = ("strided_accesses", "random_accesses", "warps_wait")
-"""Codes of reasons of latency that are the way in which memory is accessed."""
 _KIND = "predictions"
 _PROMISE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(?:\s*-\s*(\d+(?:\.\d+)?))?x(?!\w)")
 
@@ -70,7 +68,7 @@ def limit_right(prediction: Prediction, report: RunReport) -> bool | None:
 def waits_for_memory(report: RunReport) -> bool:
     """Return whether the latency that limits the baseline is that of its memory accesses."""
     cause = report.variant(report.baseline).cause if report.baseline else None
-    return cause is not None and cause.reason.code in _MEMORY_REASONS
+    return cause is not None and cause.reason.code == "warps_wait"
 
 
 def promised(claim: str) -> tuple[float, float] | None:

@@ -1,7 +1,7 @@
-"""What limits a step: its place below the ceilings, and the evidence for the cause.
+"""What limits a step: the roof that its declared work is near, else what takes its time instead.
 
 Nothing is guessed: a cause is named where a measurement shows that it takes the time. Where none
-does, the step is unexplained. Everything is judged three times, at the medians of times and roofs
+does, the step is unexplained. The roofs are judged three times, at the medians of times and roofs
 and at both ends of their intervals: where the answers differ, the bound is unsure.
 
 Williams, Waterman, Patterson, "Roofline: an insightful visual performance model", CACM 52(4), 2009:
@@ -10,278 +10,169 @@ attainable FLOP/s = min(peak FLOP/s, peak B/s x arithmetic intensity).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from statistics import median
+from typing import NamedTuple
 
 import msgspec
 
 from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding, Value
-from gpulab.core.payloads import LINKS, MEMORY, family
+from gpulab.core.payloads import CACHE, LINKS, MATRIX, MEMORY, VECTOR, family
 from gpulab.core.statuses import BoundKind
 from gpulab.features.roofline import findings
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.events import Ceiling
-from gpulab.features.roofline.evidence import (
-    OVER,
-    End,
-    HostCosts,
-    RoofShares,
-    StepFacts,
-    above,
-    attainable_below,
-    share_of,
-)
 from gpulab.features.roofline.findings import BOUND_OF
+from gpulab.stats.statistics import median_interval
 
 NEAR = 0.6
 """A step is bound by a roof this near; where none is, something else limits it."""
-_ROOF_KINDS = frozenset({BoundKind.MEMORY, BoundKind.COMPUTE, BoundKind.CACHE, BoundKind.LINK})
-_WAITING = 0.2
-_WAITING_FOR_ONE = 0.5
-"""A share of waiting that limits the step; one operation alone cannot be made fewer."""
-_PART = 1 / 3
-_LEAST = 0.2
-"""What takes this part of the way to the roof, and this share of the step, explains it."""
+OVER = 1.05
+"""Above this share the model is wrong: bytes came from a cache, or work was not done."""
+DIFFERS = 0.2
+"""Bytes that a device counted differ from the declared ones where they do by more than this."""
+_LEAST = {
+    "waiting": 0.2,
+    "communicating": 0.2,
+    "phase": 0.2,
+    "launching": 1 / 3,
+    "faulting": 1 / 3,
+    "preempted": 0.5,
+    "waited": 0.5,
+}
+"""From which share of a step on each thing beside its work limits it."""
 _MOST_OF_IT = 0.5
-"""From which share of the step on one thing that it does limits it."""
-_RESIDENT = 0.5
+_WAITS = ("waiting", "waited")
 _FEW = 0.25
-"""Occupancy at which an SM has warps enough to hide waiting, and at which it has few."""
+"""Occupancy at which an SM has few warps to hide waiting with."""
+
+
+class Share(NamedTuple):
+    """The share of a roof that a step reaches: at the medians of its time and of the roof, and at
+    the low and the high end of their intervals. Without exact intervals the ends are the least and
+    the most that was seen.
+    """
+
+    values: tuple[float, float, float]
+    exact: bool = True
+    processes: int = 0
+    """In which both were measured in the same rounds; 0 where they were not."""
+
+    @property
+    def estimate(self) -> Estimate:
+        """Return it as it is reported: with exact ends, or none."""
+        value, low, high = self.values
+        return Estimate(value=value, low=low, high=high) if self.exact else Estimate(value=value)
 
 
 @dataclass(frozen=True)
-class Bound:
-    """The limit of a step, the evidence, and the `ceiling` above it; None where it declares
-    nothing.
+class StepFacts:
+    """One step. Bytes and FLOPs are declared; the rest was measured, or is missing."""
 
-    `attainable` below it is in FLOP/s, or in B/s where no FLOPs are declared. `or_else` are other
-    kinds that it may be within the intervals of times and roofs.
+    time_s: Estimate
+    bytes: int | None = None
+    flops: int | None = None
+    dtype: str | None = None
+    roof: str | None = None
+    """The roof that the scenario names: of the links only, all others follow from the work."""
+    beside: Mapping[tuple[str, str], Sequence[float]] = field(default_factory=dict)
+    """By roof: what a step takes of it in each process, for a byte or FLOP."""
+    sm_mhz: float | None = None
+    """The mean clock of its blocks."""
+    on_gpu: bool = False
+    hot: bool = True
+    cache_bytes: int = 0
+    """So many bytes stay in the last-level cache."""
+    dram_bytes: float | None = None
+    """What the device counted between itself and its memory."""
+    launches: int | None = None
+    """Operations that the host starts in a step."""
+    others: Mapping[str, float] = field(default_factory=dict)
+    """Shares of the step that something else than its work takes: `launching` operations,
+    `faulting` of new pages, a thread that is `preempted` or has `waited`; a device that is
+    `waiting` for the host, or only `communicating`; a `phase` that waits.
     """
-
-    reason: Finding
-    ceiling: Ceiling | None
-    attainable: float
-    or_else: tuple[BoundKind, ...] = ()
+    phase: str = ""
+    """The phase in which it waits longest."""
+    faults: float = 0.0
+    """Minor page faults of a step."""
+    longest_operation: tuple[str, float] | None = None
+    """The operation that takes longest, and its share of the step."""
+    counters: Mapping[str, float] = field(default_factory=dict)
+    """What the device counted in the solo run: shares of its own time, and its power."""
+    at_power_cap: bool = False
 
     @property
-    def kind(self) -> BoundKind:
-        return BOUND_OF[self.reason.code]
+    def units(self) -> str:
+        """The dtype whose arithmetic is meant."""
+        return self.dtype or "fp32"
+
+    @property
+    def flops_per_byte(self) -> float | None:
+        """Its arithmetic intensity, at the device's memory; None where either is not declared."""
+        if not self.flops or not self.bytes or self.roof in LINKS:
+            return None
+        return self.flops / self.bytes
+
+    @property
+    def power(self) -> dict[str, Value]:
+        """The power, of a step that runs at the limit: its roof was measured there too."""
+        if not self.at_power_cap:
+            return {}
+        return {name: self.counters[name] for name in ("power_w", "power_limit_w")}
+
+    def clock_scale(self, ceiling: Ceiling) -> float:
+        """The clock of the step over that at which a roof of arithmetic was measured. Other roofs
+        do not follow the clock of the SMs.
+        """
+        if ceiling.roof not in (MATRIX, VECTOR) or not (self.sm_mhz and ceiling.sm_mhz):
+            return 1.0
+        return self.sm_mhz / ceiling.sm_mhz
+
+    def share_of(self, ceiling: Ceiling) -> Share:
+        """The share of a ceiling, at the clock of the step, that it reaches.
+
+        By blocks of both in the same rounds where there are any: a machine that drifts moves both.
+        """
+        amount = self.flops if ceiling.roof in (MATRIX, VECTOR) else self.bytes
+        at_roof = (amount or 0) / self.clock_scale(ceiling)
+        if ceiling.processes and (per_unit := self.beside.get(ceiling.key)):
+            beside = [share * at_roof for share in per_unit]
+            count = len(beside)
+            if interval := median_interval(beside):
+                return Share((interval.median, interval.low, interval.high), processes=count)
+            ends = median(beside), min(beside), max(beside)
+            return Share(ends, exact=False, processes=count)
+        low, high = ceiling.ends
+        fast_s, slow_s = self.time_s.ends
+        share = at_roof / self.time_s.value / ceiling.median
+        values = share, at_roof / slow_s / high, at_roof / fast_s / low
+        return Share(values, exact=self.time_s.has_interval)
 
 
-def bound_of(facts: StepFacts, roofs: RoofSet) -> Bound | None:
-    """None where nothing is known: no ceiling for declared work, and no profile."""
-    judge = _link_bound if facts.roof in LINKS else _judged
-    bounds = [judge(facts, roofs, end) for end in End]
-    bound = bounds[End.MEDIAN]
-    if bound is None:
-        return None
-    knows = bound.ceiling is not None or "operation" in bound.reason.values
-    if bound.kind == BoundKind.UNKNOWN and not knows:
-        return None
-    others = dict.fromkeys(other.kind for other in bounds if other and other.kind != bound.kind)
-    if not _ROOF_KINDS.isdisjoint(others) and bound.kind not in _ROOF_KINDS:
-        values = {**bound.reason.values, "perhaps_near": True}
-        bound = replace(bound, reason=Finding(code=bound.reason.code, values=values))
-    return replace(bound, or_else=tuple(others))
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """The limit of a step, and the evidence. `or_else` are other bounds that it may have, within
+    the intervals of times and roofs: with any, the bound is unsure.
+    """
+
+    bound: BoundKind
+    or_else: list[BoundKind] = []
+    reason: Finding
 
 
-def _judged(facts: StepFacts, roofs: RoofSet, end: End) -> Bound:
-    shares = RoofShares(facts, roofs, end)
-    ceiling, attainable = attainable_below(facts, shares.bandwidth, shares.units)
-    reason = _near_a_roof(facts, shares) if ceiling else None
-    reason = reason or _far_from_roofs(facts, shares, roofs, end)
-    reason = Finding(code=reason.code, values={**shares.values, **reason.values})
-    return Bound(reason, ceiling, attainable)
-
-
-def _near_a_roof(facts: StepFacts, shares: RoofShares) -> Finding | None:
-    """The roof that declared work reaches, in a cache too; None where every one is far."""
-    byte_share = shares.bytes or 0.0
-    arithmetic = shares.arithmetic or 0.0
-    if arithmetic >= byte_share and above(arithmetic, shares.units):
-        return findings.above_compute_roof()
-    if NEAR <= arithmetic >= byte_share:
-        return findings.near_compute_roof(**facts.power_at_cap)
-    if shares.cached:
-        near = max(byte_share, shares.memory or 0.0) >= NEAR
-        return _cached(facts, shares) if near else None
-    if byte_share < NEAR and not shares.stream:
-        return None
-    as_fast: dict[str, Value] = {"as_fast_as": shares.stream} if byte_share < NEAR else {}
-    if above(byte_share, shares.bandwidth):
-        return findings.above_memory_roof.from_values(as_fast)
-    return findings.near_memory_roof.from_values({**as_fast, **facts.power_at_cap})
-
-
-def _cached(facts: StepFacts, shares: RoofShares) -> Finding:
-    memory = shares.memory or 0.0
-    nearer: dict[str, Value] = {}
-    if shares.by_cache and (shares.bytes or 0.0) > OVER:
-        nearer = {"nearer_cache": True}
-    if facts.dram_bytes is not None and facts.bytes and memory <= OVER:
-        counted = facts.dram_bytes / facts.bytes
-        return findings.few_bytes_in_memory.from_values({**nearer, "counted": counted})
-    if memory > OVER:
-        fewer = facts.dram_bytes is None and (facts.bytes or 0) > facts.cache_bytes
-        return findings.bytes_stay_in_cache.from_values({**nearer, "may_move_fewer_bytes": fewer})
-    return findings.bytes_fit_cache(**nearer)
-
-
-def _far_from_roofs(facts: StepFacts, shares: RoofShares, roofs: RoofSet, end: End) -> Finding:
-    """Return what else takes the time, the first that is shown to."""
-    costs = HostCosts.of(facts, roofs, end)
-    counted = _counted_near_a_roof(facts, roofs, end) if facts.on_gpu else None
-    if counted and (facts.waiting or 0.0) < _WAITING_FOR_ONE:
-        return counted
-    return (
-        _while_waiting(facts, costs)
-        or counted
-        or _while_communicating(facts)
-        or _while_on_device(facts)
-        or _host_cause(facts, shares, costs)
-        or _unexplained(facts, shares, costs)
-    )
-
-
-def _while_waiting(facts: StepFacts, costs: HostCosts) -> Finding | None:
-    """A device that does nothing for much of the step, and what the host does meanwhile."""
-    phase, phase_share = facts.waiting_phase or ("", 0.0)
-    waits_in_phase = phase_share >= _LEAST
-    waiting = facts.waiting or 0.0
-    enough = _WAITING_FOR_ONE if facts.launches == 1 else _WAITING
-    if facts.on_gpu and waiting >= enough:
-        # as recorded, else at most what launches cost bare
-        launching = costs.launches if facts.launching is None else facts.launching
-        if launching is not None and launching >= 0.5 * waiting:
-            return findings.device_waits_for_launches(share=waiting, operations=facts.launches)
-        if not waits_in_phase:
-            return findings.device_waits_for_host(
-                share=waiting, operations=facts.launches, launching=launching
-            )
-    if waits_in_phase and (facts.on_gpu or phase_share >= costs.dominant[1]):
-        return findings.phase_waits(phase=phase, share=phase_share)
-    return None
-
-
-def _counted_near_a_roof(facts: StepFacts, roofs: RoofSet, end: End) -> Finding | None:
-    """Memory or arithmetic that the device counted near their roofs, whatever is declared."""
-    memory = roofs.best(MEMORY)
-    values = facts.counted
-    if facts.dram_bytes is not None and memory is not None:
-        roof = end.of(memory.median, *reversed(memory.ends))
-        share = facts.dram_bytes / (facts.device_s or facts.time_s.value) / roof
-        if share >= NEAR:
-            ratio = facts.dram_bytes / facts.bytes if facts.bytes else None
-            known = {**values, "dram": min(share, 1.0), "ratio": ratio}
-            return findings.counted_near_memory_roof.from_values(known)
-    if facts.counters and (pipe := facts.counters.busiest_pipe(NEAR)):
-        return findings.pipe_is_busy.from_values({**values, "pipe": pipe})
-    return None
-
-
-def _while_communicating(facts: StepFacts) -> Finding | None:
-    share = facts.communicating or 0.0
-    return findings.only_communicates(share=share) if share >= _LEAST else None
-
-
-def _while_on_device(facts: StepFacts) -> Finding | None:
-    """By what the device counted in the solo run; None where that says nothing."""
-    counters = facts.counters
-    if counters is None:
-        return None
-    if counters.at_power_cap:
-        return findings.at_power_cap(**facts.counted)
-    if counters.sm is None:
-        return None
-    occupancy = counters.occupancy
-    if counters.sm < NEAR or (occupancy is not None and occupancy < _FEW):
-        return findings.too_little_in_flight(**facts.counted)
-    if occupancy is not None and occupancy >= _RESIDENT:
-        return findings.warps_wait(**facts.counted)
-    return None
-
-
-def _host_cause(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Finding | None:
-    """Return what else a CPU did: the largest part, where that explains what is lost."""
-    if facts.on_gpu:
-        return None
-    if facts.waited is not None and facts.waited >= _MOST_OF_IT:
-        return findings.thread_waits(share=facts.waited)
-    preempted = facts.preempted or 0.0
-    running = 1 - preempted
-    # it is near a roof while it runs
-    if preempted >= _LEAST and shares.ideal >= NEAR * running > 0:
-        return findings.thread_is_preempted(share=preempted)
-    name, share = costs.dominant
-    lost = 1 - min(1.0, shares.ideal / running) if running else 1.0
-    if share >= max(_LEAST, _PART * lost):
-        if name == "page faults":
-            return findings.page_faults_take_the_time(faults=facts.faults or 0.0, share=share)
-        return findings.launches_take_the_time(operations=facts.launches, share=share)
-    if facts.outside is not None and facts.outside >= _MOST_OF_IT:
-        return findings.outside_of_torch(share=facts.outside)
-    if facts.gathering is not None and facts.gathering >= _MOST_OF_IT:
-        return findings.random_accesses(share=facts.gathering)
-    if facts.strided is not None and facts.strided >= _MOST_OF_IT and facts.bytes:
-        return findings.strided_accesses(share=facts.strided)
-    if preempted >= _MOST_OF_IT:
-        return findings.too_disturbed(share=preempted)
-    return None
-
-
-def _unexplained(facts: StepFacts, shares: RoofShares, costs: HostCosts) -> Finding:
-    longest: dict[str, Value] = {}
-    if facts.longest_operation is not None:
-        operation, share = facts.longest_operation
-        longest = {"operation": operation, "share": share}
-    if not facts.bytes and not facts.flops:
-        return findings.no_work_declared.from_values(longest)
-    if shares.incomplete:
-        return findings.ceilings_missing()
-    host = {
-        "launching": costs.launches,
-        "faulting": costs.page_faults,
-        "preempted": facts.preempted,
-        "waited": facts.waited,
-        "outside": facts.outside,
-    }
-    known = {name: share for name, share in host.items() if share is not None}
-    return findings.unexplained.from_values({**facts.counted, **known, **longest})
-
-
-def _link_bound(facts: StepFacts, roofs: RoofSet, end: End) -> Bound | None:
-    link = roofs.best(facts.roof or "")
-    if link is None or not facts.bytes:
-        return None
-    share = facts.share_of(link).at(end)
-    units = roofs.compute(facts.dtype) if facts.flops else None
-    arithmetic = share_of(facts, facts.flops, units, end) or 0.0
-    values: dict[str, Value] = {"link": facts.roof, "share": share}
-    if units:
-        values |= {"arithmetic": arithmetic, "dtype": facts.units}
-    if arithmetic >= max(NEAR, share):
-        reason = findings.link_and_near_compute_roof
-    elif share >= NEAR:
-        reason = findings.above_link_roof if share > OVER else findings.near_link_roof
-    else:
-        reason = findings.far_from_link_roof
-    return Bound(reason.from_values(values), link, link.median)
-
-
-DIFFERS = 0.2
-"""Bytes that a device counted differ from the declared ones where they do by more than this."""
-
-
-class Point(msgspec.Struct, frozen=True, kw_only=True):
+class Point(Cause, frozen=True, kw_only=True):
     """A variant below its roof.
 
-    `rate` is in FLOP/s, or in B/s where no FLOPs are declared; `intensity` in FLOP/byte, None where
-    it has none. Both are of declared work; `bytes_counted` is what the device counted between
+    `rate` is in FLOP/s, or in B/s where no FLOPs are declared; `flops_per_byte` is None where it
+    has none. Both are of declared work; `bytes_counted` is what the device counted between
     itself and its memory, in a step. `fraction` is rate over attainable; its interval holds
     the roof's error as well as the time's. `roof_processes`: in
     how many processes the roof was measured between the blocks, `fraction` then being the median of
-    what the blocks of each process give; 0 where the roof is of another time.
+    what the blocks of each process give; 0 where the roof is of another time. `clock_scale`: the
+    SMs' clock in the step over that at which the roof was measured, by which it is scaled.
     """
 
     variant: str
@@ -293,14 +184,11 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     attainable: float
     fraction: Estimate
-    bound: BoundKind
-    or_else: list[BoundKind] = []
-    """Other bounds within the intervals of times and roofs: with any it is unsure."""
-    reason: Finding
     bytes_counted: float | None = None
     bytes_ratio: float | None = None
     """Counted bytes over declared ones, where they differ by more than 20 %."""
     roof_processes: int = 0
+    clock_scale: float = 1.0
 
     @property
     def family(self) -> str:
@@ -309,12 +197,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_drawable(self) -> bool:
         """Return whether it has a place below the roofs; a rate of bytes only has none."""
-        return (
-            self.flops_per_byte is not None
-            and self.flops_per_byte > 0
-            and self.rate.value > 0
-            and self.unit == "FLOP/s"
-        )
+        return bool(self.flops_per_byte) and self.rate.value > 0 and self.unit == "FLOP/s"
 
 
 class OperationPoint(Point, frozen=True, kw_only=True):
@@ -333,14 +216,239 @@ class OperationPoint(Point, frozen=True, kw_only=True):
     bytes: float | None
 
 
-class Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """The limit of a step, and the evidence. `or_else` are other bounds that it may have, within
-    the intervals of times and roofs: with any, the bound is unsure.
+class _Reach:
+    """How near the declared work comes to each roof, at one end of all intervals: 0 where none is
+    declared, None where no ceiling is known.
     """
 
-    bound: BoundKind
-    or_else: list[BoundKind] = []
-    reason: Finding
+    def __init__(self, facts: StepFacts, roofs: RoofSet, end: int) -> None:
+        self._facts = facts
+        self._end = end
+        self.units = roofs.compute(facts.dtype) if facts.flops else None
+        self.arithmetic = self._share(facts.flops, self.units)
+        self.memory: float | None = 0.0
+        self.is_cached = False
+        if facts.roof in LINKS:
+            self.bandwidth = roofs.best(facts.roof or "")
+        else:
+            self.bandwidth = roofs.best(MEMORY) if facts.bytes else None
+            self.memory = self._share(facts.bytes, self.bandwidth)
+            self.is_cached = bool(facts.bytes) and _fits_cache(facts, self.memory or 0.0)
+        if self.is_cached:
+            self.bandwidth = roofs.best(CACHE) or self.bandwidth
+        self.bytes = self._share(facts.bytes, self.bandwidth)
+
+    def _share(self, amount: int | None, ceiling: Ceiling | None) -> float | None:
+        if not amount:
+            return 0.0
+        return self._facts.share_of(ceiling).values[self._end] if ceiling else None
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """As values of a finding."""
+        facts = self._facts
+        values: dict[str, Value] = {}
+        if facts.roof in LINKS:
+            values |= {"link": facts.roof, "share": self.bytes}
+        elif facts.bytes:
+            values["memory"] = self.memory
+            if self.bandwidth and self.bandwidth.roof == CACHE:
+                values["cache"] = self.bytes
+        if facts.flops and (self.units or facts.roof not in LINKS):
+            values |= {"arithmetic": self.arithmetic, "dtype": facts.units}
+        return values
+
+    def attainable(self) -> tuple[Ceiling | None, float]:
+        """The lower of two roofs at the step's intensity, in FLOP/s; in B/s without FLOPs."""
+        facts, bandwidth, units = self._facts, self.bandwidth, self.units
+        if not facts.flops or facts.roof in LINKS:
+            return bandwidth, bandwidth.median if bandwidth else 0.0
+        flat = units.median * facts.clock_scale(units) if units else None
+        if not bandwidth or not facts.bytes:
+            return units, flat or 0.0
+        slope = bandwidth.median * facts.flops / facts.bytes
+        return (bandwidth, slope) if flat is None or slope < flat else (units, flat)
+
+
+def _fits_cache(facts: StepFacts, memory_share: float) -> bool:
+    """Return whether a step's bytes are the cache's: counted, too fast, or too few to leave it."""
+    if facts.dram_bytes is not None and facts.bytes:
+        return facts.dram_bytes < _MOST_OF_IT * facts.bytes
+    fits = facts.hot and 0 < (facts.bytes or 0) <= facts.cache_bytes
+    return memory_share > OVER or fits
+
+
+def limit_of(variant: str, facts: StepFacts, roofs: RoofSet) -> Cause | None:
+    """Return what limits a step: its point where it declares work that has a roof. None where
+    nothing is known.
+    """
+    reaches = [_Reach(facts, roofs, end) for end in range(3)]
+    reach = reaches[0]
+    ceiling, attainable = reach.attainable()
+    if facts.roof in LINKS and (ceiling is None or not facts.bytes):
+        return None
+    far = _far_from_roofs(facts, reach, roofs)
+    if ceiling is None and far.code == "ceilings_missing":
+        return None
+    reasons = [(_near_a_roof(facts, each) if ceiling else None) or far for each in reaches]
+    kinds = [BOUND_OF[reason.code] for reason in reasons]
+    reason = reasons[0]
+    cause = Cause(
+        bound=kinds[0],
+        or_else=list(dict.fromkeys(kind for kind in kinds if kind != kinds[0])),
+        reason=Finding(code=reason.code, values={**reach.values, **reason.values}),
+    )
+    return _point_of(variant, facts, cause, ceiling, attainable) if ceiling else cause
+
+
+def _near_a_roof(facts: StepFacts, reach: _Reach) -> Finding | None:
+    """The roof that declared work reaches; None where every one is far."""
+    moved = reach.bytes or 0.0
+    arithmetic = reach.arithmetic or 0.0
+    if arithmetic >= max(NEAR, moved):
+        return findings.near_compute_roof(**facts.power)
+    if reach.is_cached:
+        return _in_cache(facts, reach) if max(moved, reach.memory or 0.0) >= NEAR else None
+    if moved < NEAR:
+        return None
+    if facts.roof in LINKS:
+        return findings.near_link_roof.from_values({})
+    return findings.near_memory_roof(**facts.power)
+
+
+def _in_cache(facts: StepFacts, reach: _Reach) -> Finding:
+    if (reach.memory or 0.0) > OVER:
+        return findings.bytes_stay_in_cache.from_values({})
+    if facts.dram_bytes is not None and facts.bytes:
+        return findings.few_bytes_in_memory(counted=facts.dram_bytes / facts.bytes)
+    return findings.bytes_fit_cache()
+
+
+def _far_from_roofs(facts: StepFacts, reach: _Reach, roofs: RoofSet) -> Finding:
+    """Return what else takes the time, the first that is shown to."""
+    if facts.roof in LINKS:
+        return findings.far_from_link_roof.from_values({})
+    return (
+        _counted_near_a_roof(facts, roofs)
+        or _beside_the_work(facts)
+        or _on_device(facts)
+        or _unexplained(facts, reach)
+    )
+
+
+def _counted_near_a_roof(facts: StepFacts, roofs: RoofSet) -> Finding | None:
+    """Memory or arithmetic that the device counted near their roofs, whatever is declared."""
+    busy = 1 - facts.others.get("waiting", 0.0)
+    memory = roofs.best(MEMORY)
+    if facts.on_gpu and facts.dram_bytes is not None and memory is not None:
+        share = facts.dram_bytes / facts.time_s.value / memory.median
+        if share >= NEAR:
+            ratio = facts.dram_bytes / facts.bytes if facts.bytes else None
+            known = {**facts.counters, "dram": min(share / busy, 1.0), "ratio": ratio}
+            return findings.counted_near_memory_roof.from_values(known)
+    pipe = max(findings.PIPES, key=lambda name: facts.counters.get(name, 0.0))
+    if facts.counters.get(pipe, 0.0) * busy < NEAR:
+        return None
+    return findings.pipe_is_busy.from_values({**facts.counters, "pipe": pipe})
+
+
+def _beside_the_work(facts: StepFacts) -> Finding | None:
+    """Return what takes the largest part of a step beside its work; None where that is small."""
+    names = ["launching", "faulting", "preempted", "waited"]
+    if facts.on_gpu:
+        names = ["waiting", "communicating"]
+    shares = {name: facts.others[name] for name in ("phase", *names) if name in facts.others}
+    large = {name: share for name, share in shares.items() if share >= _LEAST[name]}
+    if facts.launches == 1 and large.get("waiting", 1.0) < _MOST_OF_IT:
+        del large["waiting"]  # one operation alone cannot be made fewer
+    if "phase" in large:  # it says what is waited for
+        large = {name: share for name, share in large.items() if name not in _WAITS}
+    if not large:
+        return None
+    name, share = max(large.items(), key=itemgetter(1))
+    match name:
+        case "phase":
+            return findings.phase_waits(phase=facts.phase, share=share)
+        case "waiting":
+            return _device_waits(facts, share)
+        case "communicating":
+            return findings.only_communicates(share=share)
+        case "launching":
+            return findings.launches_take_the_time(operations=facts.launches, share=share)
+        case "faulting":
+            return findings.page_faults_take_the_time(faults=facts.faults, share=share)
+        case "preempted":
+            return findings.thread_is_preempted(share=share)
+    return findings.thread_waits(share=share)
+
+
+def _device_waits(facts: StepFacts, share: float) -> Finding:
+    launching = facts.others.get("launching")
+    if launching is not None and launching >= _MOST_OF_IT * share:
+        return findings.device_waits_for_launches(share=share, operations=facts.launches)
+    return findings.device_waits_for_host(
+        share=share, operations=facts.launches, launching=launching
+    )
+
+
+def _on_device(facts: StepFacts) -> Finding | None:
+    """By what the device counted in the solo run; None where that says nothing."""
+    counters = facts.counters
+    if facts.at_power_cap:
+        return findings.at_power_cap(**counters)
+    if "sm" not in counters:
+        return None
+    occupancy = counters.get("occupancy")
+    if counters["sm"] < NEAR or (occupancy is not None and occupancy < _FEW):
+        return findings.too_little_in_flight(**counters)
+    if occupancy is not None and occupancy >= _MOST_OF_IT:
+        return findings.warps_wait(**counters)
+    return None
+
+
+def _unexplained(facts: StepFacts, reach: _Reach) -> Finding:
+    longest: dict[str, Value] = {}
+    if facts.longest_operation is not None:
+        operation, share = facts.longest_operation
+        longest = {"operation": operation, "share": share}
+    is_declared = bool(facts.bytes or facts.flops)
+    if longest and not is_declared:
+        return findings.no_work_declared.from_values(longest)
+    if not is_declared or None in (reach.bytes, reach.arithmetic):
+        return findings.ceilings_missing()
+    shown = {name: share for name, share in facts.others.items() if name in findings.HOST}
+    return findings.unexplained.from_values({**facts.counters, **shown, **longest})
+
+
+def _point_of(
+    variant: str, facts: StepFacts, cause: Cause, ceiling: Ceiling, attainable: float
+) -> Point:
+    on_link = facts.roof in LINKS
+    amount = (facts.bytes if on_link else facts.flops or facts.bytes) or 0
+    share = facts.share_of(ceiling)
+    bytes_ratio = None
+    if facts.bytes and facts.dram_bytes and not on_link:
+        bytes_ratio = facts.dram_bytes / facts.bytes
+    if bytes_ratio is not None and abs(bytes_ratio - 1) <= DIFFERS:
+        bytes_ratio = None
+    return Point(
+        bound=cause.bound,
+        or_else=cause.or_else,
+        reason=cause.reason,
+        variant=variant,
+        dtype=facts.units,
+        unit="FLOP/s" if facts.flops and not on_link else "B/s",
+        rate=facts.time_s.moved(lambda seconds: amount / seconds),
+        flops_per_byte=facts.flops_per_byte,
+        roof=ceiling.name,
+        source=ceiling.source,
+        attainable=attainable,
+        fraction=share.estimate,
+        bytes_counted=facts.dram_bytes,
+        bytes_ratio=bytes_ratio,
+        roof_processes=share.processes,
+        clock_scale=facts.clock_scale(ceiling),
+    )
 
 
 @dataclass(frozen=True)
@@ -352,35 +460,3 @@ class Roofline:
     arrows: Sequence[tuple[int, int]] = ()
     noun: str = "variant"
     """What a point is."""
-
-
-def point_of(variant: str, facts: StepFacts, bound: Bound | None) -> Point | None:
-    """Place one variant; None where its work is not declared, or no ceiling is known for it."""
-    if bound is None or bound.ceiling is None:
-        return None
-    on_link = facts.roof in LINKS
-    amount = (facts.bytes if on_link else facts.flops or facts.bytes) or 0
-    share = facts.share_of(bound.ceiling)
-    intensity = bytes_ratio = None
-    if facts.bytes and not on_link:
-        intensity = facts.flops / facts.bytes if facts.flops else None
-        bytes_ratio = facts.dram_bytes / facts.bytes if facts.dram_bytes else None
-    if bytes_ratio is not None and abs(bytes_ratio - 1) <= DIFFERS:
-        bytes_ratio = None
-    return Point(
-        variant=variant,
-        dtype=facts.units,
-        unit="FLOP/s" if facts.flops and not on_link else "B/s",
-        rate=facts.time_s.moved(lambda seconds: amount / seconds),
-        flops_per_byte=intensity,
-        roof=bound.ceiling.name,
-        source=bound.ceiling.source,
-        attainable=bound.attainable,
-        fraction=share.estimate,
-        bound=bound.kind,
-        or_else=list(bound.or_else),
-        reason=bound.reason,
-        bytes_counted=facts.dram_bytes,
-        bytes_ratio=bytes_ratio,
-        roof_processes=share.processes,
-    )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from statistics import fmean
+from functools import partial
+from statistics import median
 from time import perf_counter, sleep
 from typing import Any
 
 import torch
+from msgspec import structs
 
 from gpulab.core.findings import Finding
 from gpulab.core.machine import Device
@@ -69,7 +71,7 @@ class _Timings:
     sm_mhz: list[float] = field(default_factory=list)
 
     def ceiling(self) -> Ceiling:
-        mhz = fmean(self.sm_mhz) if self.sm_mhz else None
+        mhz = median(self.sm_mhz) if self.sm_mhz else None
         return ceiling_from(
             self.roof, self.kind, self.amount, self.times_s, method=self.method, sm_mhz=mhz
         )
@@ -189,57 +191,55 @@ class Calibration:
         release_memory(self._device)
 
     def _time(self, timings: _Timings, probe: Probe, seconds: float) -> None:
-        if probe.clock == "host":
-            self._time_queueing(timings, probe, seconds)
-            return
         clock = self._wall if probe.clock == "wall" else self._clock
         build = Build(probe.work, 0.0, None)
-        steps, _ = clock.steps_per_block(build)
-        warm = perf_counter() + _WARM * seconds
-        while perf_counter() < warm:
-            clock.block(build, steps)
+        if probe.clock == "host":
+            probe.work.step()
+            sample = partial(self._queueing, probe)
+        else:
+            steps, _ = clock.steps_per_block(build)
+            sample = partial(clock.block, build, steps)
+            warm = perf_counter() + _WARM * seconds
+            while perf_counter() < warm:
+                sample()
         for _ in range(_RESTS if probe.rests else 0):
             # Within tens of milliseconds a product reaches the power limit, and clocks fall by a
             # quarter.
             sleep(_REST_S)
-            timings.add(probe, clock.block(build, steps))
+            timings.add(probe, sample())
         end = perf_counter() + seconds
         count = 0
         while count < _FEWEST or (perf_counter() < end and count < _MOST):
-            timings.add(probe, clock.block(build, steps))
+            timings.add(probe, sample())
             count += 1
 
-    def _time_queueing(self, timings: _Timings, probe: Probe, seconds: float) -> None:
+    def _queueing(self, probe: Probe) -> Block:
         """Time what the host pays to start work, with nothing before it in the queue."""
-        step = probe.work.step
-        wait = self._wall.wait
-        step()
-        end = perf_counter() + seconds
-        count = 0
-        while count < _FEWEST or (perf_counter() < end and count < _MOST):
-            wait()
-            started = perf_counter()
-            step()
-            timings.times_s.append((perf_counter() - started) / probe.parts)
-            count += 1
+        self._wall.wait()
+        started = perf_counter()
+        probe.work.step()
+        ended = perf_counter()
+        return Block(ended - started, 0.0, 0, 0, ended, 1)
 
     def _cache_bytes(self) -> int | None:
         """The largest footprint faster than memory; None on a GPU, or where none was tried."""
         footprints = [timings for timings in self._timings.values() if timings.roof == CACHE]
         if self._device.type == "cuda" or not footprints:
             return None
-        return max(
-            (timings.footprint for timings in footprints if self._is_cached(timings)), default=0
-        )
+        cached = (timings.footprint for timings in footprints if self._is_cached(timings))
+        return max(cached, default=0)
 
     def _is_cached(self, timings: _Timings) -> bool:
         """Return whether it is clearly faster than memory; of a GPU there is no doubt."""
-        key = MEMORY, timings.kind
-        memory = [
-            other.ceiling() for other in self._timings.values() if (other.roof, other.kind) == key
-        ]
+        if self._device.type == "cuda":
+            return True
         cached = timings.ceiling()
-        return self._device.type == "cuda" or all(
+        memory = [
+            other.ceiling()
+            for other in self._timings.values()
+            if (other.roof, other.kind) == (MEMORY, timings.kind)
+        ]
+        return all(
             cached.median > _CACHED * other.median and cached.ends[0] > other.ends[1]
             for other in memory
         )
@@ -254,25 +254,10 @@ class Calibration:
             before = best.get(ceiling.key)
             if before is None or (ceiling.steady, ceiling.median) > (before.steady, before.median):
                 best[ceiling.key] = ceiling
-        ceilings = list(best.values())
-        if self._device.type == "cpu":
-            products = [ceiling for ceiling in ceilings if ceiling.roof == MATRIX]
-            ceilings += [
-                _vector_ceiling(product) for product in products if product.kind in ("fp32", "fp64")
-            ]
-        return ceilings
-
-
-def _vector_ceiling(product: Ceiling) -> Ceiling:
-    """A CPU's products run on its vector units: any arithmetic could reach as much."""
-    return Ceiling(
-        roof=VECTOR,
-        kind=product.kind,
-        unit=product.unit,
-        best=product.best,
-        median=product.median,
-        median_low=product.median_low,
-        median_high=product.median_high,
-        source=DERIVED,
-        method=matrix_product_units(),
-    )
+        if self._device.type == "cuda":
+            return list(best.values())
+        # a CPU's products run on its vector units: any arithmetic could reach as much
+        products = [best[MATRIX, kind] for kind in ("fp64", "fp32") if (MATRIX, kind) in best]
+        derived = {"source": DERIVED, "spread": 0.0, "samples": 0, "method": matrix_product_units()}
+        vectors = [structs.replace(product, roof=VECTOR, **derived) for product in products]
+        return [*best.values(), *vectors]

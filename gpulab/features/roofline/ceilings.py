@@ -8,8 +8,10 @@ product.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from math import inf
 from statistics import median, quantiles
 
 from gpulab.core.findings import Finding
@@ -21,7 +23,6 @@ from gpulab.core.payloads import (
     DERIVED,
     LAUNCH,
     MATRIX,
-    MEASURED,
     MEMORY,
     PAGE_FAULT,
     SOURCES,
@@ -44,20 +45,15 @@ def ceiling_from(
 ) -> Ceiling:
     """The ceiling that timings of one and the same work make: `amount` of bytes or FLOPs, or 0 for
     the time itself.
-
-    Memory, caches and links move bytes; matrix and vector units do FLOPs.
     """
     values = sorted(amount / time_s for time_s in times_s) if amount else sorted(times_s)
     middle = median(values)
     interval = median_interval(values)
     low, _, high = quantiles(values, n=4) if len(values) > 1 else (middle, middle, middle)
-    unit = "s"
-    if amount:
-        unit = "FLOP/s" if roof in (MATRIX, VECTOR) else "B/s"
     return Ceiling(
         roof=roof,
         kind=kind,
-        unit=unit,
+        unit=unit_of(roof) if amount else "s",
         best=values[-1] if amount else values[0],
         median=middle,
         median_low=interval.low if interval else None,
@@ -69,53 +65,34 @@ def ceiling_from(
     )
 
 
+def _rank(ceiling: Ceiling) -> tuple[int, bool, float]:
+    """The first is the best."""
+    return SOURCES.index(ceiling.source), not ceiling.processes, -ceiling.median
+
+
 @dataclass(frozen=True)
 class RoofSet:
     """The roofs of work: measured ceilings that are steady, then derived, then the datasheet's."""
 
     ceilings: Sequence[Ceiling]
 
-    def best(self, roof: str, kinds: Iterable[str] | None = None) -> Ceiling | None:
-        """The highest of a roof by its best source; None where nothing is known of it.
+    def by_source(self, roof: str, kinds: Collection[str] | None = None) -> list[Ceiling]:
+        """The highest of a roof by each source that knows it, the best source first.
 
         What was measured between the blocks of the run itself comes before what was measured at
         another time.
         """
-        allowed = None if kinds is None else set(kinds)
-        for source in SOURCES:
-            candidates = [
-                ceiling
-                for ceiling in self.ceilings
-                if ceiling.roof == roof
-                and ceiling.source == source
-                and ceiling.steady
-                and (allowed is None or ceiling.kind in allowed)
-            ]
-            if candidates:
-                return max(candidates, key=lambda ceiling: (ceiling.processes > 0, ceiling.median))
-        return None
-
-    def slowest_stream(self) -> tuple[str, float] | None:
-        """The slowest way of doing nothing but move bytes through device memory, as a part of the
-        memory roof.
-
-        Both as they were measured one after the other: the roof that is measured beside a run
-        drifts with the machine.
-        """
-        roof = self.best(MEMORY)
-        streams = [
+        known = [
             ceiling
             for ceiling in self.ceilings
-            if ceiling.roof == MEMORY
-            and ceiling.source == MEASURED
-            and ceiling.steady
-            and not ceiling.processes
+            if ceiling.roof == roof and ceiling.steady and (kinds is None or ceiling.kind in kinds)
         ]
-        same = next((ceiling for ceiling in streams if roof and ceiling.key == roof.key), None)
-        if same is None:
-            return None
-        slowest = min(streams, key=lambda ceiling: ceiling.median)
-        return slowest.kind, slowest.median / same.median
+        known.sort(key=_rank)
+        return [next(of_source) for _, of_source in groupby(known, lambda each: each.source)]
+
+    def best(self, roof: str, kinds: Collection[str] | None = None) -> Ceiling | None:
+        """The highest of a roof by its best source; None where nothing is known of it."""
+        return next(iter(self.by_source(roof, kinds)), None)
 
     def compute(self, dtype: str | None) -> Ceiling | None:
         """The ceiling of arithmetic in a dtype: the higher one of matrix and vector units.
@@ -128,16 +105,14 @@ class RoofSet:
         # time.
         return max(known, key=lambda ceiling: (ceiling.processes > 0, ceiling.median), default=None)
 
-    def launch_s(self) -> Ceiling | None:
-        """Return what starting one operation costs the host."""
-        return self._cost(LAUNCH, "enqueue")
-
-    def fault_s(self) -> Ceiling | None:
-        """Return what one page that a process touches for the first time costs it."""
-        return self._cost(PAGE_FAULT, "")
-
-    def _cost(self, roof: str, kind: str) -> Ceiling | None:
-        return next((ceiling for ceiling in self.ceilings if ceiling.key == (roof, kind)), None)
+    def cost(self, roof: str) -> Ceiling | None:
+        """Return what starting one operation costs the host, or a page that a process touches for
+        the first time.
+        """
+        keys = ((LAUNCH, "enqueue"), (PAGE_FAULT, ""))
+        return next(
+            (each for each in self.ceilings if each.roof == roof and each.key in keys), None
+        )
 
     def unsteady(self) -> list[Ceiling]:
         """Measured, too unsteady to be used, and not measured between the run's blocks instead."""
@@ -149,47 +124,32 @@ class RoofSet:
         ]
 
 
-_TERA = 1e12
 _MEGA = 1e6
 _DATA_RATE = 2
 """Transfers per memory clock, as the driver names that clock."""
-
-
-@dataclass(frozen=True)
-class _Sheet:
-    """TFLOP/s by dtype, and GB/s; None where the device has no units for it."""
-
-    fp32: float
-    tf32: float | None
-    fp16: float
-    fp8: float | None
-    gb_s: float
-    bf16: bool = True
-
-
-# By the name that the driver gives, with the memory in GiB below which it holds where two share a
-# name.
-_SHEETS: tuple[tuple[str, float | None, _Sheet], ...] = (
-    (r"V100-SXM2", None, _Sheet(15.7, None, 125, None, 900, bf16=False)),
-    (r"T4", None, _Sheet(8.1, None, 65, None, 320, bf16=False)),
-    (r"A100-SXM4-40GB", None, _Sheet(19.5, 156, 312, None, 1555)),
-    (r"A100-SXM4-80GB", None, _Sheet(19.5, 156, 312, None, 2039)),
-    (r"L4", None, _Sheet(30.3, 60, 121, 242, 300)),
-    (r"L40S", None, _Sheet(91.6, 183, 362, 733, 864)),
-    (r"RTX 3090", None, _Sheet(35.6, 35.6, 71, None, 936)),
-    (r"RTX 4090", None, _Sheet(82.6, 82.6, 165, 330, 1008)),
-    (r"RTX 5090", None, _Sheet(104.8, 104.8, 209.5, 419, 1792)),
-    (r"H100 PCIe", None, _Sheet(51, 378, 756, 1513, 2000)),
-    (r"H100 80GB HBM3", None, _Sheet(67, 494, 989, 1979, 3350)),
-    (r"H200", None, _Sheet(67, 494, 989, 1979, 4800)),
-    (r"GH200", 100, _Sheet(67, 494, 989, 1979, 4000)),
-    (r"GH200", None, _Sheet(67, 494, 989, 1979, 4900)),
-    (r"B200", None, _Sheet(75, 1100, 2250, 4500, 8000)),
+_SHEET_KINDS = ("fp32", "tf32", "fp16", "bf16", "fp8")
+_SHEETS: tuple[tuple[str, float, float, tuple[float, ...]], ...] = (
+    ("V100-SXM2", inf, 900, (15.7, 0, 125, 0, 0)),
+    ("T4", inf, 320, (8.1, 0, 65, 0, 0)),
+    ("A100-SXM4-40GB", inf, 1555, (19.5, 156, 312, 312, 0)),
+    ("A100-SXM4-80GB", inf, 2039, (19.5, 156, 312, 312, 0)),
+    ("L4", inf, 300, (30.3, 60, 121, 121, 242)),
+    ("L40S", inf, 864, (91.6, 183, 362, 362, 733)),
+    ("RTX 3090", inf, 936, (35.6, 35.6, 71, 71, 0)),
+    ("RTX 4090", inf, 1008, (82.6, 82.6, 165, 165, 330)),
+    ("RTX 5090", inf, 1792, (104.8, 104.8, 209.5, 209.5, 419)),
+    ("H100 PCIe", inf, 2000, (51, 378, 756, 756, 1513)),
+    ("H100 80GB HBM3", inf, 3350, (67, 494, 989, 989, 1979)),
+    ("H200", inf, 4800, (67, 494, 989, 989, 1979)),
+    ("GH200", 100, 4000, (67, 494, 989, 989, 1979)),
+    ("GH200", inf, 4900, (67, 494, 989, 989, 1979)),
+    ("B200", inf, 8000, (75, 1100, 2250, 2250, 4500)),
 )
+"""By the name that the driver gives, and the memory in GiB below which it holds where two share a
+name: GB/s, and TFLOP/s by dtype, 0 where the device has no units for it.
+"""
 _SUFFIX = r"(-\d+GB)?( \d+GB?( HBM3e?)?)?$"  # a Ti, a D or a Laptop GPU is another product
-_LANES = 128
-_LANES_BEFORE = 64
-_LANES_SINCE = (8, 6)
+_LANES, _LANES_BEFORE, _LANES_SINCE = 128, 64, (8, 6)
 """fp32 FMA lanes of one SM, and before which compute capability they were fewer."""
 _LANES_FP64 = {(7, 0): 32, (8, 0): 32, (9, 0): 64, (10, 0): 64}
 _FEW_FP64 = 2
@@ -203,94 +163,84 @@ _TENSOR = {
     (10, 3): 8192,
 }
 """fp16 FLOP per clock of one SM's tensor cores; other capabilities are those of cards, below."""
-_RATE_TO_FP16 = {
+_TENSOR_GEFORCE, _TENSOR_OTHERS = 512, 1024
+TENSOR_DTYPES = {
+    "fp16": ((7, 0), 1),
     "tf32": ((8, 0), 0.5),
     "bf16": ((8, 0), 1),
     "fp8": ((8, 9), 2),
     "int8": ((7, 5), 2),
 }
 """Since which capability the tensor cores take a dtype, and its rate over fp16's."""
-_TENSOR_CARDS = {"GeForce": 512, "": 1024}
 _L2_BYTES_PER_CLOCK = 64
 """What one SM can ask of the L2 cache."""
 
 
 def nominal_ceilings(device: Device) -> list[Ceiling]:
     """A GPU's datasheet ceilings, where it is listed, and those derived from clocks and widths."""
-    return [*_sheet_ceilings(device), *_derived(device)] if device.on_gpu else []
-
-
-def _sheet_ceilings(device: Device) -> list[Ceiling]:
-    sheet = next(
-        (
-            sheet
-            for name, below_gib, sheet in _SHEETS
-            if re.search(rf"(^|[ -]){re.escape(name)}{_SUFFIX}", device.name)
-            and (below_gib is None or device.memory_bytes < below_gib * GiB)
-        ),
-        None,
-    )
-    if sheet is None:
+    if not device.on_gpu:
         return []
-    rates = {
-        "tf32": sheet.tf32,
-        "fp16": sheet.fp16,
-        "bf16": sheet.fp16 if sheet.bf16 else None,
-        "fp8": sheet.fp8,
-    }
+    return [*_sheet_ceilings(device), *_derived_of_memory(device), *_derived_of_sms(device)]
+
+
+def _sheet_ceilings(device: Device) -> Iterator[Ceiling]:
     method = datasheet(device=device.name)
-    return [
-        _ceiling(MEMORY, "", "B/s", sheet.gb_s * 1e9, DATASHEET, method),
-        _ceiling(VECTOR, "fp32", "FLOP/s", sheet.fp32 * _TERA, DATASHEET, method),
-        *(
-            _ceiling(MATRIX, kind, "FLOP/s", rate * _TERA, DATASHEET, method)
-            for kind, rate in rates.items()
-            if rate
-        ),
-    ]
+    for name, below_gib, gb_s, rates in _SHEETS:
+        is_named = re.search(rf"(^|[ -]){re.escape(name)}{_SUFFIX}", device.name)
+        if is_named and device.memory_bytes < below_gib * GiB:
+            yield _ceiling(MEMORY, "", gb_s * 1e9, DATASHEET, method)
+            for kind, rate in zip(_SHEET_KINDS, rates, strict=True):
+                units = VECTOR if kind == "fp32" else MATRIX
+                if rate:
+                    yield _ceiling(units, kind, rate * 1e12, DATASHEET, method)
+            return
 
 
-def _derived(device: Device) -> list[Ceiling]:
-    ceilings = []
+def _derived_of_memory(device: Device) -> Iterator[Ceiling]:
     if device.memory_mhz and device.bus_bits:
         rate = device.memory_mhz * _MEGA * _DATA_RATE * device.bus_bits / 8
         method = memory_clock(mhz=device.memory_mhz, transfers=_DATA_RATE, bits=device.bus_bits)
-        ceilings.append(_ceiling(MEMORY, "", "B/s", rate, DERIVED, method))
-    if device.capability and device.sm_mhz and device.sms:
-        ceilings += _derived_from_sms(device, tuple(map(int, device.capability.split("."))))
-    return ceilings
+        yield _ceiling(MEMORY, "", rate, DERIVED, method)
 
 
-def _derived_from_sms(device: Device, capability: tuple[int, ...]) -> list[Ceiling]:
-    def per_clock(roof: str, kind: str, unit: str, amount: float) -> Ceiling:
-        amount_unit = unit.partition("/")[0]
-        method = sm_clock(sms=device.sms, per_clock=amount, unit=amount_unit, mhz=device.sm_mhz)
-        return _ceiling(
-            roof, kind, unit, device.sms * amount * device.sm_mhz * _MEGA, DERIVED, method
-        )
-
+def _derived_of_sms(device: Device) -> Iterator[Ceiling]:
+    """From what an SM does in a clock."""
+    if not (device.capability and device.sm_mhz and device.sms):
+        return
+    major, minor = map(int, device.capability.split("."))
+    capability = (major, minor)
+    is_geforce = "GeForce" in device.name
+    tensor = _TENSOR.get(capability, _TENSOR_GEFORCE if is_geforce else _TENSOR_OTHERS)
     lanes = _LANES if capability >= _LANES_SINCE else _LANES_BEFORE
-    lanes_fp64 = _LANES_FP64.get((capability[0], capability[1]), _FEW_FP64)
-    cards = next(flops for card, flops in _TENSOR_CARDS.items() if card in device.name)
-    tensor = _TENSOR.get((capability[0], capability[1]), cards)
-    # GeForce cards accumulate in fp32 at half the rate, and in integers at the whole one.
-    halved = tensor == _TENSOR_CARDS["GeForce"]
-    ceilings = [
-        per_clock(CACHE, "", "B/s", _L2_BYTES_PER_CLOCK),
-        per_clock(VECTOR, "fp32", "FLOP/s", 2 * lanes),
-        per_clock(VECTOR, "fp64", "FLOP/s", 2 * lanes_fp64),
-        per_clock(MATRIX, "fp16", "FLOP/s", tensor),
-    ]
-    return ceilings + [
-        per_clock(MATRIX, kind, "FLOP/s", share * tensor * (2 if halved and kind == "int8" else 1))
-        for kind, (since, share) in _RATE_TO_FP16.items()
-        if capability >= since
-    ]
+    per_clock: dict[tuple[str, str], float] = {
+        (CACHE, ""): _L2_BYTES_PER_CLOCK,
+        (VECTOR, "fp32"): 2 * lanes,
+        (VECTOR, "fp64"): 2 * _LANES_FP64.get(capability, _FEW_FP64),
+    }
+    for kind, (since, share) in TENSOR_DTYPES.items():
+        if capability >= since:
+            # GeForce cards accumulate in fp32 at half the rate, and in integers at the whole one.
+            whole = 2 if kind == "int8" and tensor == _TENSOR_GEFORCE else 1
+            per_clock[MATRIX, kind] = share * tensor * whole
+    for (roof, kind), amount in per_clock.items():
+        unit = unit_of(roof).partition("/")[0]
+        method = sm_clock(sms=device.sms, per_clock=amount, unit=unit, mhz=device.sm_mhz)
+        rate = device.sms * amount * device.sm_mhz * _MEGA
+        yield _ceiling(roof, kind, rate, DERIVED, method)
 
 
-def _ceiling(
-    roof: str, kind: str, unit: str, value: float, source: str, method: Finding
-) -> Ceiling:
+def _ceiling(roof: str, kind: str, value: float, source: str, method: Finding) -> Ceiling:
     return Ceiling(
-        roof=roof, kind=kind, unit=unit, best=value, median=value, source=source, method=method
+        roof=roof,
+        kind=kind,
+        unit=unit_of(roof),
+        best=value,
+        median=value,
+        source=source,
+        method=method,
     )
+
+
+def unit_of(roof: str) -> str:
+    """Memory, caches and links move bytes; matrix and vector units do FLOPs."""
+    return "FLOP/s" if roof in (MATRIX, VECTOR) else "B/s"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -26,8 +25,6 @@ _NO_FORMULA = re.compile(
     r"aten::(\w*attention\w*|_transformer\w*|\w*(rnn|lstm|gru)\w*|_int_mm|(add)?mv|v?dot)\b"
 )
 """Operations that multiply and add, of which torch may have no formula."""
-_PRODUCT = re.compile(r"aten::(addmv_?|mv|v?dot|addr_?|ger)\b")
-"""Products that torch has no formula of, and libraries compute in whatever order suits them."""
 _FEWER_FLOPS = re.compile(r"aten::\w*conv\w*\b")
 """Libraries compute these by Winograd's or Fourier's transforms, with fewer FLOPs."""
 
@@ -40,7 +37,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.operations = self.flops = 0
         self.incomplete = self.fewer_flops = False
         """Whether some FLOPs are not in `flops`, and whether fewer may have been done."""
-        self.operand_bytes = self.strided_bytes = 0
+        self.operand_bytes = 0
         self._extents: dict[int, tuple[int, set[tuple[int, int]]]] = {}
         """By the storage's address its size, and the parts of it that operands are."""
 
@@ -73,10 +70,7 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if func.is_view or func.name().startswith(_ALLOCATES):
             return returned
         self.operations += 1
-        self._look_at(
-            _tensors((args, kwargs, returned)),
-            reorders=formula is not None or _PRODUCT.match(func.name()) is not None,
-        )
+        self._look_at(_tensors((args, kwargs, returned)))
         self.operand_bytes += sum(
             tensor.numel() * tensor.element_size() for tensor in _written_in_place(func, args)
         )
@@ -87,17 +81,10 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.flops += formula(*args, **(kwargs or {}), out_val=returned)
         return returned
 
-    def _look_at(self, operands: list[torch.Tensor], *, reorders: bool) -> None:
-        """The bytes of one operation. Products reorder what they read: strides are free."""
-        orders = Counter((operand.shape, _order(operand)) for operand in operands)
+    def _look_at(self, operands: list[torch.Tensor]) -> None:
+        """The bytes of one operation."""
         for operand in operands:
-            size = operand.numel() * operand.element_size()
-            self.operand_bytes += size
-            # What has the order of another operand, such as the output, is gone through in that
-            # order.
-            alone = orders[operand.shape, _order(operand)] == 1
-            apart = _innermost(operand) > 1 or (alone and not _is_dense(operand))
-            self.strided_bytes += size if apart and not reorders else 0
+            self.operand_bytes += operand.numel() * operand.element_size()
             storage = operand.untyped_storage()
             known = self._extents.setdefault(storage.data_ptr(), (storage.nbytes(), set()))
             known[1].add((operand.data_ptr(), _span(operand)))
@@ -129,30 +116,6 @@ def _tensors(values: Any) -> list[torch.Tensor]:
     for tensor in tensors.strided(values):
         once[tensor.data_ptr(), tensor.shape, tensor.stride()] = tensor
     return list(once.values())
-
-
-def _order(operand: torch.Tensor) -> tuple[int, ...]:
-    """Its dimensions from the outermost in memory to the innermost."""
-    strides = operand.stride()
-    shape = operand.shape
-    long = [dim for dim in range(operand.dim()) if shape[dim] > 1 and strides[dim]]
-    return tuple(sorted(long, key=lambda dim: (-strides[dim], dim)))
-
-
-def _is_dense(operand: torch.Tensor) -> bool:
-    """Return whether its last dimension is innermost in memory, or channels are (convolutions)."""
-    channels_last = operand.dim() == 4 and operand.is_contiguous(memory_format=torch.channels_last)
-    return channels_last or list(_order(operand)) == sorted(_order(operand))
-
-
-def _innermost(operand: torch.Tensor) -> int:
-    """Elements from one to the next in memory."""
-    strides = [
-        stride
-        for stride, size in zip(operand.stride(), operand.shape, strict=True)
-        if size > 1 and stride
-    ]
-    return min(strides, default=1)
 
 
 def _span(operand: torch.Tensor) -> int:
@@ -210,7 +173,6 @@ def count(variant: str, build: Build) -> Counted | None:
         operations=counter.operations,
         flops=None if counter.incomplete or threads.worked else int(counter.flops),
         operand_bytes=counter.operand_bytes if seen else None,
-        strided_bytes=counter.strided_bytes,
         distinct_bytes=counter.distinct_bytes if seen else None,
         fewer_flops=counter.fewer_flops,
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpulab.core.estimate import Estimate
-from gpulab.core.payloads import CACHE, MATRIX, MEASURED, MEMORY, SOURCES, VECTOR, family
+from gpulab.core.payloads import CACHE, MATRIX, MEASURED, MEMORY, VECTOR, family
 from gpulab.core.units import rate, three_digits
 from gpulab.draw.figure import Figure, Line, Mark, Scale, decade, decades, letter_of
 from gpulab.features.roofline.bound import Point, Roofline
@@ -21,58 +21,30 @@ _STYLES = {MEMORY: "magenta", CACHE: "bright_magenta"}
 """Of slopes; flat roofs have the colour of text."""
 
 
-@dataclass(frozen=True)
-class Roof:
-    """A ceiling, and what less good sources say of the same."""
-
-    ceiling: Ceiling
-    others: tuple[Ceiling, ...] = ()
-
-    @property
-    def median(self) -> float:
-        return self.ceiling.median
+Roof = Sequence[Ceiling]
+"""A ceiling, and what less good sources say of the same; empty where none is known."""
 
 
 @dataclass(frozen=True)
 class FamilyRoofs:
     """The roofs of one family: two slopes, and up to two flat ones, the highest first."""
 
-    memory: Roof | None
-    cache: Roof | None
-    flats: tuple[Roof, ...]
+    memory: Roof
+    cache: Roof
+    flats: Sequence[Roof]
 
     @property
     def all(self) -> list[Roof]:
-        return [roof for roof in (self.cache, self.memory, *self.flats) if roof is not None]
-
-    @property
-    def ridge(self) -> float:
-        """FLOP/byte at which device memory no longer limits."""
-        return self.flats[0].median / self.memory.median if self.flats and self.memory else 0.0
+        return [roof for roof in (self.cache, self.memory, *self.flats) if roof]
 
 
 def family_roofs(ceilings: Sequence[Ceiling], dtypes: str) -> FamilyRoofs:
     """The roofs of the family of `dtypes`."""
-    usable = [ceiling for ceiling in ceilings if ceiling.median > 0]
-    kinds = {
-        ceiling.kind
-        for ceiling in usable
-        if ceiling.roof in (MATRIX, VECTOR) and family(ceiling.kind) == dtypes
-    }
-    flats = [roof for roof in (_roof(usable, MATRIX, kinds), _roof(usable, VECTOR, kinds)) if roof]
-    flats.sort(key=lambda roof: roof.median, reverse=True)
-    return FamilyRoofs(_roof(usable, MEMORY), _roof(usable, CACHE), tuple(flats))
-
-
-def _roof(
-    ceilings: Sequence[Ceiling], roof: str, kinds: Iterable[str] | None = None
-) -> Roof | None:
-    by_source = (
-        RoofSet([ceiling for ceiling in ceilings if ceiling.source == source]).best(roof, kinds)
-        for source in SOURCES
-    )
-    best = [ceiling for ceiling in by_source if ceiling is not None]
-    return Roof(best[0], tuple(best[1:])) if best else None
+    roofs = RoofSet(ceilings)
+    kinds = {ceiling.kind for ceiling in ceilings if family(ceiling.kind) == dtypes}
+    flats = [roof for units in (MATRIX, VECTOR) if (roof := roofs.by_source(units, kinds))]
+    flats.sort(key=lambda roof: roof[0].median, reverse=True)
+    return FamilyRoofs(roofs.by_source(MEMORY), roofs.by_source(CACHE), flats)
 
 
 def families(roofline: Roofline) -> list[str]:
@@ -84,14 +56,9 @@ def first_family(roofline: Roofline) -> str:
     """Return what is drawn where nobody chose: the first that has both a point to draw and roofs
     above it.
     """
-    candidates = [*families(roofline), family(None)]
-    drawable = {point.family for point in roofline.points if point.is_drawable}
-    roofed = (
-        dtypes
-        for dtypes in candidates
-        if dtypes in drawable and family_roofs(roofline.ceilings, dtypes).flats
-    )
-    return next(roofed, candidates[0])
+    drawable = dict.fromkeys(point.family for point in roofline.points if point.is_drawable)
+    roofed = (each for each in drawable if family_roofs(roofline.ceilings, each).flats)
+    return next(roofed, next(iter(families(roofline)), family(None)))
 
 
 def per_second(value: float, unit: str) -> str:
@@ -104,12 +71,13 @@ def roof_words(roof: Roof) -> str:
     """Return what a roof is called: 62.8 TFLOP/s fp32 vector (datasheet 67.0 TFLOP/s), or
     67.0 TFLOP/s fp32 vector, datasheet.
     """
-    ceiling = roof.ceiling
+    ceiling, *others = roof
     is_slope = ceiling.roof in (MEMORY, CACHE)
     named = ceiling.roof if is_slope else f"{ceiling.kind} {ceiling.roof}"
     asides = [ceiling.kind] if is_slope and ceiling.kind else []
-    named += f", {ceiling.source}" if ceiling.source != MEASURED else ""
-    asides += [f"{each.source} {per_second(each.median, each.unit)}" for each in roof.others]
+    if ceiling.source != MEASURED:
+        named += f", {ceiling.source}"
+    asides += [f"{each.source} {per_second(each.median, each.unit)}" for each in others]
     words = f"{per_second(ceiling.median, ceiling.unit)} {named}"
     return f"{words} ({', '.join(asides)})" if asides else words
 
@@ -121,14 +89,22 @@ def roofline_figure(roofline: Roofline, dtypes: str | None = None) -> Figure | N
     chosen = dtypes or first_family(roofline)
     roofs = family_roofs(roofline.ceilings, chosen)
     points = [point for point in roofline.points if point.is_drawable]
-    if roofs.memory is None or not roofs.flats or (roofline.points and not points):
+    if not roofs.memory or not roofs.flats or (roofline.points and not points):
         return None
-    x, y = _scales(roofs, points)
+    top = roofs.flats[0][0].median
+    memory = roofs.memory[0].median
+    ridge = top / memory
+    intensities = [point.flops_per_byte or ridge for point in points]
+    left = min([ridge / _AROUND_RIDGE, *intensities]) / _ROOM
+    right = max([ridge * _AROUND_RIDGE, *(_ROOM * each for each in intensities)])
+    rates = [drawn_rate(point).value for point in points] or [memory * left]
+    highest = max(_ROOM * top, *(_ROOM / 2 * rate for rate in rates))
+    lowest = min(*rates, top / _AROUND_RIDGE) / _ROOM
     return Figure(
-        f"FLOP/s  {chosen}, ridge at {three_digits(roofs.ridge)} FLOP/byte",
-        x,
-        y,
-        [*_lines(roofs, x), *_arrows(roofline)],
+        f"FLOP/s  {chosen}, ridge at {three_digits(ridge)} FLOP/byte",
+        Scale("FLOP/byte", left, right, decade, ticks=decades(left, right)),
+        Scale("FLOP/s", lowest, highest, decade, ticks=decades(lowest, highest)),
+        [*_lines(roofs, left, right), *_arrows(roofline)],
         [
             _mark(index, point, dim=point.family != chosen)
             for index, point in enumerate(roofline.points)
@@ -139,63 +115,46 @@ def roofline_figure(roofline: Roofline, dtypes: str | None = None) -> Figure | N
 
 def drawn_rate(point: Point) -> Estimate:
     """Return the rate that has its share of the roof as it is drawn: on a machine that drifts, the
-    share is of the roof in the same rounds, and the roof that is drawn is of the whole run.
+    share is of the roof in the same rounds, and the roof that is drawn is of the whole run, at the
+    clock at which it was measured.
     """
-    factor = point.fraction.value * point.attainable / point.rate.value
-    return point.rate.moved(lambda rate: rate * (factor or 1.0))
+    drawn = point.fraction.value * point.attainable / point.clock_scale
+    factor = drawn / point.rate.value or 1.0
+    return point.rate.moved(lambda rate: rate * factor)
 
 
-def _scales(roofs: FamilyRoofs, points: Sequence[Point]) -> tuple[Scale, Scale]:
-    """The ridge and the points, with some room around them."""
-    assert roofs.memory is not None
-    intensities = [point.flops_per_byte or roofs.ridge for point in points]
-    left = min([roofs.ridge / _AROUND_RIDGE, *intensities]) / _ROOM
-    right = max([roofs.ridge * _AROUND_RIDGE, *(_ROOM * each for each in intensities)])
-    roof = roofs.flats[0].median
-    rates = [drawn_rate(point).value for point in points] or [roofs.memory.median * left]
-    top = max(_ROOM * roof, *(_ROOM / 2 * rate for rate in rates))
-    bottom = min(*rates, roof / _AROUND_RIDGE) / _ROOM
-    x = Scale("FLOP/byte", left, right, decade, ticks=decades(left, right))
-    return x, Scale("FLOP/s", bottom, top, decade, ticks=decades(bottom, top))
-
-
-def _lines(roofs: FamilyRoofs, x: Scale) -> list[Line]:
+def _lines(roofs: FamilyRoofs, left: float, right: float) -> Iterator[Line]:
     """Slopes up to the highest flat roof, then flat ones from where the steepest slope meets
     them.
     """
-    top = roofs.flats[0].median
-    slopes = [roof for roof in (roofs.cache, roofs.memory) if roof is not None]
-    steepest = max(roof.median for roof in slopes)
-    lines = []
+    top = roofs.flats[0][0].median
+    slopes = [roof for roof in (roofs.cache, roofs.memory) if roof]
+    steepest = max(roof[0].median for roof in slopes)
     for roof in slopes:
-        ends = [(x.low, x.low * roof.median), (top / roof.median, top)]
-        style = _STYLES[roof.ceiling.roof]
-        dashed = roof.ceiling.source != MEASURED
-        below = roof.median < steepest
-        lines.append(Line(ends, roof_words(roof), style, dashed, below))
+        slope = roof[0].median
+        ends = [(left, left * slope), (top / slope, top)]
+        style = _STYLES[roof[0].roof]
+        dashed = roof[0].source != MEASURED
+        yield Line(ends, roof_words(roof), style, dashed, below=slope < steepest)
     for number, roof in enumerate(roofs.flats):
-        if number and roof.median * _NEAR >= top:
-            continue
-        ends = [(roof.median / steepest, roof.median), (x.high, roof.median)]
-        lines.append(Line(ends, roof_words(roof), "", roof.ceiling.source != MEASURED))
-    return lines
+        height = roof[0].median
+        if not number or height * _NEAR < top:
+            ends = [(height / steepest, height), (right, height)]
+            yield Line(ends, roof_words(roof), dashed=roof[0].source != MEASURED)
 
 
-def _arrows(roofline: Roofline) -> list[Line]:
+def _arrows(roofline: Roofline) -> Iterator[Line]:
     """From what a point was to what it became."""
-    lines = []
     for start, end in roofline.arrows:
-        before, after = roofline.points[start], roofline.points[end]
-        if before.is_drawable and after.is_drawable:
-            both = (before, after)
+        both = (roofline.points[start], roofline.points[end])
+        if all(point.is_drawable for point in both):
             ends = [(point.flops_per_byte or 0.0, drawn_rate(point).value) for point in both]
-            lines.append(Line(ends, style="cyan", dashed=True))
-    return lines
+            yield Line(ends, style="cyan", dashed=True)
 
 
 def _mark(index: int, point: Point, *, dim: bool) -> Mark:
-    style = "dim" if dim else ""
-    intensity = point.flops_per_byte or 0.0
     rate = drawn_rate(point)
-    name = point.variant
-    return Mark(letter_of(index), name, intensity, rate.value, style, rate.low, rate.high)
+    intensity = point.flops_per_byte or 0.0
+    style = "dim" if dim else ""
+    letter = letter_of(index)
+    return Mark(letter, point.variant, intensity, rate.value, style, rate.low, rate.high)

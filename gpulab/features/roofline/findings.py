@@ -16,14 +16,19 @@ from gpulab.core.units import plural, seconds, times
 
 BOUND_OF: dict[str, BoundKind] = {}
 """What each code says limits a step."""
-
-_FEWER_BYTES = "fewer bytes make it faster"
-_FEWER_OPERATIONS = "fewer or cheaper operations make it faster"
-_ABOVE_ROOF = (
-    "above the measured roof: the ceiling was measured at other clocks or power, or less is done "
-    "than is declared"
-)
-_MISSING = {"unsteady": "no steady ceiling", "unknown": "no ceiling known here"}
+PIPES = {
+    "tensor": "tensor cores",
+    "fp64": "FP64 units",
+    "fp32": "FP32 units",
+    "fp16": "FP16 units",
+}
+HOST = {
+    "launching": "launches",
+    "faulting": "page faults",
+    "preempted": "contention",
+    "waited": "waiting",
+}
+"""What a host is known to have spent on something else than the work."""
 _COUNTERS = {
     "sm": "SMs busy",
     "occupancy": "occupancy",
@@ -33,48 +38,24 @@ _COUNTERS = {
     "fp16": "FP16",
     "dram": "DRAM",
 }
-_PIPES = {
-    "tensor": "tensor cores",
-    "fp64": "FP64 units",
-    "fp32": "FP32 units",
-    "fp16": "FP16 units",
-}
-_HOST = {
-    "launching": "launches",
-    "faulting": "page faults",
-    "preempted": "contention",
-    "waited": "waiting",
-    "outside": "outside of torch's operations",
-}
 _LEAST_SHOWN = 0.02
+_FEWER_BYTES = "fewer bytes make it faster"
+_FEWER_OPERATIONS = "fewer or cheaper operations make it faster"
 
 
-def _percent(value: Value, otherwise: str) -> str:
-    return f"{value:.0%}" if isinstance(value, float) else otherwise
+def _percents(evidence: dict[str, Value], names: dict[str, str]) -> list[str]:
+    """Each share that is known, with its name."""
+    shares = ((name, evidence.get(key)) for key, name in names.items())
+    return [f"{name} {share:.0%}" for name, share in shares if isinstance(share, float)]
 
 
 def _shares(evidence: dict[str, Value]) -> str:
     """Return how near the step came to each roof."""
-    missing = _MISSING.get(str(evidence.get("missing")), "")
-    names = {
-        "memory": "memory",
-        "cache": "cache",
-        "arithmetic": f"{evidence.get('dtype')} arithmetic",
-    }
-    shares = []
-    for key, name in names.items():
-        share = evidence.get(key)
-        if isinstance(share, float):
-            shares.append(f"{name} {share:.0%}")
-        elif key in evidence:
-            shares.append(f"{name}: {missing}")
-    return ", ".join(shares)
-
-
-def _far(evidence: dict[str, Value]) -> str:
-    """Say how far the step is from a roof; nothing of one that declares no work."""
-    distance = _distance(evidence)
-    return f", {distance}" if distance else ""
+    arithmetic = f"{evidence.get('dtype')} arithmetic"
+    names = {"memory": "memory", "cache": "cache", "arithmetic": arithmetic}
+    unknown = [name for key, name in names.items() if evidence.get(key, 0.0) is None]
+    missing = [f"{name}: no ceiling known here" for name in unknown]
+    return ", ".join([*_percents(evidence, names), *missing])
 
 
 def _distance(evidence: dict[str, Value]) -> str:
@@ -84,29 +65,24 @@ def _distance(evidence: dict[str, Value]) -> str:
     known = [evidence.get(key) for key in (bandwidth, "arithmetic")]
     # more than memory's bandwidth came from a cache
     possible = [share for share in known if isinstance(share, float) and share <= 1]
-    nearest = max(possible, default=None)
-    if nearest is None:
-        return shares
-    error = ", a roof within the error" if evidence.get("perhaps_near") else ""
-    return f"{nearest:.0%} of the nearest roof ({shares}){error}"
+    return f"{max(possible):.0%} of the nearest roof ({shares})" if possible else shares
+
+
+def _far(evidence: dict[str, Value]) -> str:
+    """Say how far the step is from a roof; nothing of one that declares no work."""
+    distance = _distance(evidence)
+    return f", {distance}" if distance else ""
 
 
 def _counters(evidence: dict[str, Value]) -> str:
     """Return what the device counted, the pipes only where they did anything; with its power."""
-    parts = []
-    for key, name in _COUNTERS.items():
-        share = evidence.get(key)
-        always = key in ("sm", "occupancy", "dram")
-        if isinstance(share, float) and (always or share >= _LEAST_SHOWN):
-            parts.append(f"{name} {share:.0%}")
-    if "power_w" in evidence:
-        parts.append(_power(evidence))
-    return ", ".join(parts)
-
-
-def _counted(evidence: dict[str, Value]) -> str:
-    counters = _counters(evidence)
-    return f" ({counters})" if counters else ""
+    shares = {key: share for key, share in evidence.items() if isinstance(share, float)}
+    known = {
+        key: name
+        for key, name in _COUNTERS.items()
+        if key not in PIPES or shares.get(key, 0.0) >= _LEAST_SHOWN
+    }
+    return ", ".join(filter(None, [*_percents(evidence, known), _power(evidence)]))
 
 
 def _power(evidence: dict[str, Value]) -> str:
@@ -116,46 +92,36 @@ def _power(evidence: dict[str, Value]) -> str:
     return f"{power:.0f}{of_limit} W" if isinstance(power, float) else ""
 
 
+def _in_brackets(evidence: dict[str, Value]) -> str:
+    counters = _counters(evidence)
+    return f" ({counters})" if counters else ""
+
+
 def _capped(evidence: dict[str, Value]) -> str:
-    return f", at the power limit ({_power(evidence)})" if "power_w" in evidence else ""
-
-
-def _host(evidence: dict[str, Value]) -> str:
-    """Return what the host is known to have spent on something else than the work."""
-    shares = ((name, evidence.get(key)) for key, name in _HOST.items())
-    return ", ".join(f"{name} {share:.0%}" for name, share in shares if isinstance(share, float))
-
-
-def _as_fast(evidence: dict[str, Value]) -> str:
-    stream = evidence.get("as_fast_as")
-    return f", as fast as a {stream} moves its bytes" if stream else ""
+    power = _power(evidence)
+    return f", at the power limit ({power})" if power else ""
 
 
 def _cache_roof(evidence: dict[str, Value]) -> str:
     share = evidence.get("cache")
-    if not isinstance(share, float):
-        return ""
-    nearer = ", so a nearer cache serves them" if evidence.get("nearer_cache") else ""
-    return f", {share:.0%} of the last-level cache's roof{nearer}"
+    return f", {share:.0%} of the last-level cache's roof" if isinstance(share, float) else ""
 
 
-def _link_words(evidence: dict[str, Value]) -> str:
-    arithmetic = evidence.get("arithmetic")
-    of_link = fill("{share:.0%} of the {link} link", evidence)
-    if not isinstance(arithmetic, float):
-        return of_link
-    return f"{of_link}, {evidence.get('dtype')} arithmetic {arithmetic:.0%}"
+def _of_link(evidence: dict[str, Value]) -> str:
+    parts = [fill("{share:.0%} of the {link} link", evidence)]
+    parts += _percents(evidence, {"arithmetic": f"{evidence.get('dtype')} arithmetic"})
+    return ", ".join(parts)
 
 
 _PHRASES: dict[str, Callable[[dict[str, Value]], str]] = {
     "shares": _shares,
     "far": _far,
     "counters": _counters,
-    "counted": _counted,
+    "counted": _in_brackets,
     "capped": _capped,
-    "as_fast": _as_fast,
     "cache_roof": _cache_roof,
-    "of_link": _link_words,
+    "of_link": _of_link,
+    "units": lambda evidence: PIPES.get(str(evidence["pipe"]), "units"),
 }
 """Fields that a sentence about a limit may have beside the values of its finding."""
 
@@ -179,24 +145,16 @@ def limited_by(
     return declare
 
 
-@limited_by(BoundKind.COMPUTE, "{shares}: " + _ABOVE_ROOF)
-def above_compute_roof(**evidence: Value) -> None: ...
 @limited_by(BoundKind.COMPUTE, "{shares}{capped}: " + _FEWER_OPERATIONS)
 def near_compute_roof(**evidence: Value) -> None: ...
-@limited_by(BoundKind.MEMORY, "{shares}{as_fast}: " + _ABOVE_ROOF)
-def above_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> None: ...
-@limited_by(BoundKind.MEMORY, "{shares}{as_fast}{capped}: " + _FEWER_BYTES)
-def near_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> None: ...
-
-
-@limited_by(BoundKind.CACHE)
-def bytes_stay_in_cache(
-    *, memory: float, may_move_fewer_bytes: bool = False, **evidence: Value
-) -> str:
-    fewer = ", or it moves fewer bytes than declared" if may_move_fewer_bytes else ""
-    return f"{memory:.1f}x device-memory bandwidth: served from cache{fewer}{_cache_roof(evidence)}"
-
-
+@limited_by(BoundKind.MEMORY, "{shares}{capped}: " + _FEWER_BYTES)
+def near_memory_roof(**evidence: Value) -> None: ...
+@limited_by(BoundKind.LINK, "{of_link}: " + _FEWER_BYTES)
+def near_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
+@limited_by(BoundKind.LATENCY, "only {of_link}")
+def far_from_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
+@limited_by(BoundKind.CACHE, "{memory:.1f}x device-memory bandwidth: served from cache{cache_roof}")
+def bytes_stay_in_cache(*, memory: float, **evidence: Value) -> None: ...
 @limited_by(
     BoundKind.CACHE,
     "the device counted only {counted:.0%} of its bytes in memory: served from cache{cache_roof}",
@@ -204,6 +162,23 @@ def bytes_stay_in_cache(
 def few_bytes_in_memory(*, counted: float, **evidence: Value) -> None: ...
 @limited_by(BoundKind.CACHE, "its bytes fit into the cache, and so may stay there{cache_roof}")
 def bytes_fit_cache(**evidence: Value) -> None: ...
+
+
+@limited_by(BoundKind.MEMORY)
+def counted_near_memory_roof(*, dram: float, ratio: float | None, **evidence: Value) -> str:
+    of_declared = "" if ratio is None else f", moving {ratio:.1f}x the declared bytes"
+    return (
+        f"runs at {dram:.0%} of memory bandwidth by the device's counters{of_declared} "
+        f"({_shares(evidence)}): {_FEWER_BYTES}"
+    )
+
+
+@limited_by(
+    BoundKind.COMPUTE,
+    "the {units} work most of the time ({counters}), on more than is declared ({shares}): "
+    + _FEWER_OPERATIONS,
+)
+def pipe_is_busy(*, pipe: str, **evidence: Value) -> None: ...
 
 
 @limited_by(BoundKind.LAUNCH)
@@ -237,58 +212,12 @@ def device_waits_for_host(
 
 @limited_by(BoundKind.LATENCY, "its {phase} phase takes {share:.0%} of the time{far}")
 def phase_waits(*, phase: str, share: float, **evidence: Value) -> None: ...
-
-
-@limited_by(BoundKind.UNKNOWN)
-def ceilings_missing(**evidence: Value) -> str:
-    unsteady = evidence.get("missing") == "unsteady"
-    again = ": measure again when the machine is quiet" if unsteady else ""
-    return f"not every ceiling is known ({_shares(evidence)}){again}"
-
-
-@limited_by(BoundKind.MEMORY)
-def counted_near_memory_roof(*, dram: float, ratio: float | None, **evidence: Value) -> str:
-    of_declared = "" if ratio is None else f", moving {ratio:.1f}x the declared bytes"
-    return (
-        f"runs at {dram:.0%} of memory bandwidth by the device's counters{of_declared} "
-        f"({_shares(evidence)}): {_FEWER_BYTES}"
-    )
-
-
-@limited_by(BoundKind.COMPUTE)
-def pipe_is_busy(*, pipe: str, **evidence: Value) -> str:
-    busy = _percent(evidence.get(pipe), "most")
-    return (
-        f"the {_PIPES[pipe]} work {busy} of the time ({_counters(evidence)}), on more than is "
-        f"declared ({_shares(evidence)}): {_FEWER_OPERATIONS}"
-    )
-
-
-@limited_by(
-    BoundKind.POWER, "at the power limit ({counters}){far}: what takes less energy is faster"
-)
-def at_power_cap(**evidence: Value) -> None: ...
 @limited_by(
     BoundKind.COMMUNICATION,
     "for up to {share:.0%} of the step the device only communicates, or waits for another "
     "rank{far}: send less, or while something else is computed, and give all ranks the same work",
 )
 def only_communicates(*, share: float, **evidence: Value) -> None: ...
-@limited_by(BoundKind.LATENCY, "few warps in flight{counted}{far}")
-def too_little_in_flight(**evidence: Value) -> None: ...
-@limited_by(BoundKind.LATENCY, "the SMs are full of stalled warps{counted}{far}")
-def warps_wait(**evidence: Value) -> None: ...
-@limited_by(
-    BoundKind.LATENCY,
-    "{share:.0%} of operand bytes are accessed with a stride{far}: read and write contiguously",
-)
-def strided_accesses(*, share: float, **evidence: Value) -> None: ...
-@limited_by(
-    BoundKind.LATENCY,
-    "operations that read or write at indices take {share:.0%} of the time{far}: sort the "
-    "indices, or keep what they access small enough for a cache",
-)
-def random_accesses(*, share: float, **evidence: Value) -> None: ...
 @limited_by(
     BoundKind.PAGE_FAULTS,
     "{faults:,.0f} page faults a step take {share:.0%} of the time that its thread runs{far}: "
@@ -307,15 +236,15 @@ def thread_waits(*, share: float) -> None: ...
 )
 def thread_is_preempted(*, share: float, **evidence: Value) -> None: ...
 @limited_by(
-    BoundKind.PREEMPTED,
-    "too disturbed to judge: other work takes {share:.0%} of the time of its thread{far}: measure "
-    "again on a quiet machine",
+    BoundKind.POWER, "at the power limit ({counters}){far}: what takes less energy is faster"
 )
-def too_disturbed(*, share: float, **evidence: Value) -> None: ...
-@limited_by(
-    BoundKind.UNEXPLAINED, "{share:.0%} of what its thread runs is outside of torch's operations"
-)
-def outside_of_torch(*, share: float) -> None: ...
+def at_power_cap(**evidence: Value) -> None: ...
+@limited_by(BoundKind.LATENCY, "few warps in flight{counted}{far}")
+def too_little_in_flight(**evidence: Value) -> None: ...
+@limited_by(BoundKind.LATENCY, "the SMs are full of stalled warps{counted}{far}")
+def warps_wait(**evidence: Value) -> None: ...
+@limited_by(BoundKind.UNKNOWN, "not every ceiling is known ({shares})")
+def ceilings_missing(**evidence: Value) -> None: ...
 @limited_by(
     BoundKind.UNKNOWN,
     "it declares no work (bytes, flops) that a roof could limit; {operation} takes {share:.0%} of "
@@ -328,22 +257,12 @@ def no_work_declared(*, operation: str, share: float) -> None: ...
 def unexplained(
     *, operation: str | None = None, share: float | None = None, **evidence: Value
 ) -> str:
-    parts = [_counters(evidence), _host(evidence)]
-    if share is not None:
-        parts.append(f"{operation} {share:.0%}")
-    seen = "; ".join(filter(None, parts))
-    measured = f" ({seen})" if seen else ""
-    return f"{_distance(evidence)}; cause not determined{measured}"
+    longest = "" if share is None else f"{operation} {share:.0%}"
+    seen = [_counters(evidence), ", ".join(_percents(evidence, HOST)), longest]
+    measured = "; ".join(filter(None, seen))
+    return f"{_distance(evidence)}; cause not determined" + (f" ({measured})" if measured else "")
 
 
-@limited_by(BoundKind.COMPUTE, "{of_link}: " + _FEWER_OPERATIONS)
-def link_and_near_compute_roof(*, share: float, link: str, **evidence: Value) -> None: ...
-@limited_by(BoundKind.LINK, "{of_link}: " + _ABOVE_ROOF)
-def above_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
-@limited_by(BoundKind.LINK, "{of_link}: " + _FEWER_BYTES)
-def near_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
-@limited_by(BoundKind.LATENCY, "only {of_link}")
-def far_from_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 @finding("the ceilings could not be measured: {message}", rank=Rank.EXPLAINING)
 def ceilings_failed(*, message: str) -> None: ...
 @finding("the ceiling {ceiling} could not be measured: {message}", rank=Rank.EXPLAINING)

@@ -7,15 +7,17 @@ roof that could apply.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpulab.core.estimate import Estimate
 from gpulab.core.events import Built, Counted, Examined
-from gpulab.core.findings import Value
+from gpulab.core.findings import Finding, Value
 from gpulab.core.jobs import TimedJob
 from gpulab.core.payloads import CACHE, LINKS, MATRIX, MEASURED, MEMORY, VECTOR
 from gpulab.core.statuses import Cache, CheckKind
+from gpulab.features.roofline.bound import OVER, StepFacts
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.roofline.findings import above_roof, just_above_roof
@@ -24,8 +26,6 @@ from gpulab.report.state import RunState, VariantState
 
 MOST = 1.1
 """A rate this many times the roof is not believed, with its whole interval above it."""
-_CLOSE = 1.05
-"""Up to so many times the roof a rate is within what the roof itself may be off by."""
 MOST_WITHOUT_INTERVAL = 2.0
 """The same where there are too few values for an interval."""
 MOST_OF_UNSTEADY = 10.0
@@ -41,115 +41,90 @@ _NEARER_CACHES = 4 << 20
 
 
 @dataclass(frozen=True)
-class DeclaredWork:
-    """The declared work of a step, and what limits how fast it could be."""
+class DeclaredWork(StepFacts):
+    """What also limits how fast a step could be. `cache_bytes`: the most that a cache holds."""
 
-    time_s: Estimate
-    bytes: int | None = None
-    flops: int | None = None
-    dtype: str | None = None
     distinct_bytes: int | None = None
     """The most that lies below the operands of its operations; None where that was not seen."""
     exact: bool = True
     """Whether its output is as exact as of products in its own dtype, or unknown."""
     fewer_flops: bool = False
     """Whether a library may do it with fewer FLOPs than are declared."""
-    cache_bytes: int = 0
-    """The most that a cache could hold."""
-    hot: bool = True
-    on_gpu: bool = False
 
 
-@dataclass(frozen=True)
-class RateCheck:
-    """The arithmetic of one check: what is `declared` in a `unit`, over the time, against a roof.
-
-    `ratio` is that of the median time, `allowed` the one up to which it may be true.
-    """
-
-    declared: float
-    unit: str
-    time_s: float
-    rate: float
-    roof: str
-    roof_rate: float
-    ratio: float
-    allowed: float
-    possible: bool
-
-    @property
-    def values(self) -> dict[str, Value]:
-        """As values of a finding."""
-        values = asdict(self)
-        del values["possible"]
-        return values
-
-
-@dataclass(frozen=True)
-class _Limit:
+class _Limit(NamedTuple):
     """The most that a roof was ever seen to be, in this run or before; its name."""
 
     name: str
     rate: float
     steady: bool
-    measured: bool = True
+    measured: bool
+
+
+class RateCheck(NamedTuple):
+    """What is declared over the time, against a roof: `ratio` is that of the median time, `allowed`
+    the one up to which it may be true. `values` are those of a finding.
+    """
+
+    ratio: float
+    allowed: float
+    possible: bool
+    values: dict[str, Value]
 
 
 def rate_checks(work: DeclaredWork, roofs: RoofSet) -> list[RateCheck]:
     """FLOPs and bytes that a known roof can be held against, the worst first."""
     checks = [_check(work, "B", amount, limit) for amount, limit in _bytes(work, roofs)]
-    if work.flops and (limit := _arithmetic(work, roofs)):
+    limit = _arithmetic(work, roofs) if work.flops else None
+    if work.flops and limit:
         times = _FEWER_FLOPS if work.fewer_flops else 1.0
-        checks.insert(0, _check(work, "FLOP", work.flops, limit, times=times))
+        checks.append(_check(work, "FLOP", work.flops, limit, times))
     return sorted(checks, key=lambda check: -check.ratio / check.allowed)
 
 
 def _check(
-    work: DeclaredWork, unit: str, amount: float, limit: _Limit, *, times: float = 1.0
+    work: DeclaredWork, unit: str, amount: float, limit: _Limit, times: float = 1.0
 ) -> RateCheck:
     rate = amount / work.time_s.value
     slowest_rate = amount / work.time_s.ends[1]
     most = MOST if work.time_s.has_interval else MOST_WITHOUT_INTERVAL
     allowed = (most if limit.steady else MOST_OF_UNSTEADY) * times
-    return RateCheck(
+    ratio = rate / limit.rate
+    finding = above_roof(
         declared=amount,
         unit=unit,
         time_s=work.time_s.value,
         rate=rate,
         roof=limit.name,
         roof_rate=limit.rate,
-        ratio=rate / limit.rate,
+        ratio=ratio,
         allowed=allowed,
-        possible=slowest_rate / limit.rate <= allowed,
     )
+    return RateCheck(ratio, allowed, slowest_rate / limit.rate <= allowed, finding.values)
 
 
 def _arithmetic(work: DeclaredWork, roofs: RoofSet) -> _Limit | None:
     """The roof of the dtype, or of what emulates it; the highest of all without a dtype."""
-    if work.dtype is None:
-        kinds = sorted(
-            {ceiling.kind for ceiling in roofs.ceilings if ceiling.roof in (MATRIX, VECTOR)}
-        )
-        limits = [limit for kind in kinds for limit in _units(roofs, kind)]
-    else:
-        limits = _units(roofs, work.dtype)
-        emulated_by = _EMULATED.get(work.dtype, ()) if limits and work.exact else ()
-        for kind, products in emulated_by:
-            for limit in _units(roofs, kind):
-                name = f"{limit.name} / {products}"
-                limits.append(replace(limit, name=name, rate=limit.rate / products))
+    kinds = {ceiling.kind for ceiling in roofs.ceilings if ceiling.roof in (MATRIX, VECTOR)}
+    limits = _units(roofs, kinds if work.dtype is None else {work.dtype})
+    emulated_by = _EMULATED.get(work.dtype or "", ()) if limits and work.exact else ()
+    for kind, products in emulated_by:
+        for limit in _units(roofs, {kind}):
+            name = f"{limit.name} / {products}"
+            limits.append(limit._replace(name=name, rate=limit.rate / products))
     if not any(limit.measured for limit in limits):
         return None
     highest = max(limits, key=lambda limit: limit.rate)
-    return replace(highest, steady=any(limit.steady and limit.measured for limit in limits))
+    return highest._replace(steady=any(limit.steady and limit.measured for limit in limits))
 
 
-def _units(roofs: RoofSet, kind: str) -> list[_Limit]:
-    """Matrix and vector units, each by its best source."""
-    return [limit for units in (MATRIX, VECTOR) if (limit := _limit(roofs, units, (kind,)))]
+def _units(roofs: RoofSet, kinds: Collection[str]) -> list[_Limit]:
+    """Matrix and vector units in each of these dtypes, by their best source."""
+    limits = (_limit(roofs, units, (kind,)) for kind in sorted(kinds) for units in (MATRIX, VECTOR))
+    return [limit for limit in limits if limit is not None]
 
 
-def _bytes(work: DeclaredWork, roofs: RoofSet) -> Iterable[tuple[float, _Limit]]:
+def _bytes(work: DeclaredWork, roofs: RoofSet) -> Iterator[tuple[float, _Limit]]:
     """Bytes, with the roof that they must have passed.
 
     All of them came through a cache. What no cache can have kept of them since the last step came
@@ -163,7 +138,7 @@ def _bytes(work: DeclaredWork, roofs: RoofSet) -> Iterable[tuple[float, _Limit]]
     if cache and cache.measured:
         highest = max(cache, memory or cache, key=lambda limit: limit.rate)
         nearer = not work.on_gpu and (distinct or work.bytes) <= _NEARER_CACHES
-        yield work.bytes, replace(highest, steady=False) if nearer else highest
+        yield work.bytes, highest._replace(steady=False) if nearer else highest
     if memory and memory.measured and distinct is not None:
         uncached = distinct - (work.cache_bytes if work.hot else 0)
         if uncached > 0:
@@ -179,11 +154,11 @@ def _limit(roofs: RoofSet, roof: str, kinds: Collection[str] | None = None) -> _
         and ceiling.source == MEASURED
         and (kinds is None or ceiling.kind in kinds)
     ]
-    if measured:
-        highest = max(measured, key=lambda ceiling: ceiling.highest)
-        return _Limit(highest.name, highest.highest, any(ceiling.steady for ceiling in measured))
-    known = roofs.best(roof, kinds)
-    return _Limit(known.name, known.highest, steady=True, measured=False) if known else None
+    known = max(measured, key=lambda ceiling: ceiling.highest, default=roofs.best(roof, kinds))
+    if known is None:
+        return None
+    steady = not measured or any(ceiling.steady for ceiling in measured)
+    return _Limit(known.name, known.highest, steady, bool(measured))
 
 
 def physics_of(
@@ -200,14 +175,14 @@ def physics_of(
     if not checks:
         return None
     worst = next((check for check in checks if not check.possible), checks[0])
-    name = variant.info.name
-    reason = None
+    reason: Finding | None = None
     if not worst.possible:
-        reason = above_roof.from_values(worst.values, name)
-    elif worst.ratio > _CLOSE:
-        reason = just_above_roof(name, ratio=worst.ratio, roof=worst.roof)
+        reason = above_roof.from_values(worst.values, variant.name)
+    elif worst.ratio > OVER:
+        roof = str(worst.values["roof"])
+        reason = just_above_roof(variant.name, ratio=worst.ratio, roof=roof)
     return Examined(
-        variant=name,
+        variant=variant.name,
         check=CheckKind.PHYSICS,
         ok=worst.possible,
         count=len(checks),
@@ -221,40 +196,33 @@ def _declared(state: RunState, variant: VariantState, samples: SampleView) -> De
     built = variant.last(Built)
     job = state.timed_job
     device = state.device
-    counted = variant.last(Counted)
     if built is None or job is None or device is None:
         return None
     moved = _moved(job, built, variant)
-    if not (moved or built.flops):
+    interval = samples.interval((variant.name,))
+    rough = Estimate(value=samples.rough(variant.name) or 0.0)
+    per_item_s = interval.estimate if interval else rough
+    if not (moved or built.flops) or not per_item_s.value:
         return None
-    name = variant.info.name
-    items = variant.items
-    interval = samples.interval((name,))
-    per_item_s = interval.estimate if interval else Estimate(value=samples.rough(name) or 0.0)
-    if not per_item_s.value:
-        return None
+    counted = variant.last(Counted)
     ceilings = state.last(CeilingsMeasured)
-    cache_bytes = ceilings.cache_bytes if ceilings else None
+    seen = ceilings.cache_bytes if ceilings else None
+    outputs = variant.last(Examined, CheckKind.OUTPUTS)
+    error = outputs.values.get("error") if outputs else None
     return DeclaredWork(
-        time_s=per_item_s.over(1 / items),
+        time_s=per_item_s.over(1 / variant.items),
         bytes=moved,
         flops=built.flops,
         dtype=built.dtype,
         distinct_bytes=counted.distinct_bytes if counted else None,
-        exact=_is_exact(variant),
+        exact=not isinstance(error, float) or error <= _EXACT,
         fewer_flops=counted is None or counted.fewer_flops,
         # The system's word on a virtual machine is the cache of the whole socket: no more can have
         # been kept.
-        cache_bytes=max(device.l2_bytes, cache_bytes or 0),
+        cache_bytes=max(device.l2_bytes, seen or 0),
         hot=job.cache == Cache.HOT,
         on_gpu=device.on_gpu,
     )
-
-
-def _is_exact(variant: VariantState) -> bool:
-    outputs = variant.last(Examined, CheckKind.OUTPUTS)
-    error = outputs.values.get("error") if outputs else None
-    return not isinstance(error, float) or error <= _EXACT
 
 
 def _moved(job: TimedJob, built: Built, variant: VariantState) -> int | None:

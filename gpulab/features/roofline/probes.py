@@ -7,11 +7,12 @@ Compiled by NVRTC through CuPy, where that is installed.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import util
+from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
@@ -30,6 +31,7 @@ from gpulab.core.payloads import (
     VECTOR,
 )
 from gpulab.engine.processes.device import free_memory
+from gpulab.features.roofline.ceilings import TENSOR_DTYPES
 from gpulab.features.roofline.findings import (
     additions,
     additions_on_device_clock,
@@ -152,7 +154,6 @@ _MOST_OF_MEMORY = 16
 _FEWEST_BYTES = 64 * MiB
 # a virtual machine may name hundreds of MiB of cache: touching gigabytes takes minutes
 _MOST_BYTES_CPU = 256 * MiB
-_LARGEST_PRODUCT = 8192
 _PRODUCT_S = 0.06
 _LAUNCHES = 200
 _PAGES = 256
@@ -167,16 +168,6 @@ _DTYPES = {
     "fp8": torch.float8_e4m3fn,
     "int8": torch.int8,
 }
-_MATRIX_UNITS_SINCE = {
-    "fp64": (0, 0),
-    "fp32": (0, 0),
-    "tf32": (8, 0),
-    "fp16": (7, 0),
-    "bf16": (8, 0),
-    "fp8": (8, 9),
-    "int8": (7, 5),
-}
-"""Dtypes in which a GPU multiplies matrices from a compute capability on."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +213,9 @@ def plan(device: torch.device, info: Device, *, brief: bool = False) -> Iterator
         elif available():
             yield PlannedProbe(CACHE, "read", partial(l2_reads, device, info, footprint))
     for kind in _kinds(device):
-        yield PlannedProbe(MATRIX, kind, partial(_product, device, kind))
+        sizes = [2**power for power in range(11 if on_gpu else 8, 14)]
+        make = partial(products_of, device, kind, sizes, _PRODUCT_S, rests=on_gpu)
+        yield PlannedProbe(MATRIX, kind, make)
     if not on_gpu:
         yield PlannedProbe(PAGE_FAULT, "", _first_touches)
         yield PlannedProbe(LAUNCH, "enqueue", partial(_launches, device, "enqueue"))
@@ -296,38 +289,31 @@ def _kinds(device: torch.device) -> list[str]:
     if device.type == "cpu":
         return ["fp64", "fp32", "bf16", "int8"]
     capability = torch.cuda.get_device_capability(device)
-    return [kind for kind, since in _MATRIX_UNITS_SINCE.items() if capability >= since]
-
-
-def _product(device: torch.device, kind: str) -> Probe:
-    """A product of random matrices that takes milliseconds: zeros would run faster."""
-    on_gpu = device.type == "cuda"
-    size = 2048 if on_gpu else 256
-    while True:
-        probe = product_of(device, kind, size, rests=on_gpu)
-        with _tf32() if kind == "tf32" else nullcontext():
-            # the first sets up, any may be disturbed
-            step_s = min(_step_s(device, probe.work.step) for _ in range(4))
-        if size >= _LARGEST_PRODUCT or 8 * step_s > _PRODUCT_S:
-            return probe
-        size *= 2
+    of_tensor_cores = [kind for kind, (since, _) in TENSOR_DTYPES.items() if capability >= since]
+    return ["fp64", "fp32", *of_tensor_cores]
 
 
 def product_of(device: torch.device, kind: str, size: int, *, rests: bool = False) -> Probe:
-    """A product of two random matrices of this size."""
+    """A product of two random matrices of this size: zeros would run faster."""
     work = Work(_multiply(device, kind, size), context=_tf32 if kind == "tf32" else None)
     return Probe(work, 2 * size**3, product(size=size), rests=rests)
 
 
-def products_of(device: torch.device, kind: str, sizes: Iterable[int], most_s: float) -> Probe:
-    """The largest product of these sizes, which grow, that takes no longer; else the first."""
-    first, *others = sizes
-    probe = product_of(device, kind, first)
-    for size in others:
-        larger = product_of(device, kind, size)
-        if min(_step_s(device, larger.work.step) for _ in range(2)) > most_s:
+def products_of(
+    device: torch.device, kind: str, sizes: Sequence[int], most_s: float, *, rests: bool = False
+) -> Probe:
+    """The largest product of these sizes, which grow, that should take no longer; else the
+    first.
+    """
+    probe = product_of(device, kind, sizes[0], rests=rests)
+    for before, size in pairwise(sizes):
+        context = probe.work.context or nullcontext
+        with context():
+            # the first sets up, any may be disturbed
+            step_s = min(_step_s(device, probe.work.step) for _ in range(4))
+        if (size / before) ** 3 * step_s > most_s:
             break
-        probe = larger
+        probe = product_of(device, kind, size, rests=rests)
     return probe
 
 

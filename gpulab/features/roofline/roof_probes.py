@@ -1,4 +1,4 @@
-"""Roofs measured between the blocks of a run: what the device could do just then."""
+"""A CPU's roofs measured between the blocks of a run: what it could do just then."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from time import perf_counter
 import torch
 
 from gpulab.core.machine import Device
-from gpulab.core.payloads import CACHE, MATRIX, MEMORY, VECTOR
+from gpulab.core.payloads import CACHE, MATRIX, MEMORY
 from gpulab.engine.build.build import Build
 from gpulab.engine.measure.clock import WallClock
 from gpulab.engine.measure.plan import lead_in_steps
@@ -24,15 +24,11 @@ from gpulab.features.roofline.probes import (
     PlannedProbe,
     Probe,
     array_bytes,
-    available,
-    fma_chain,
-    l2_reads,
-    product_of,
     products_of,
-    stream,
 )
 from gpulab.scenario import MiB, Work
 
+_CPU = torch.device("cpu")
 _ARRAY = (64 * MiB, 128 * MiB)
 _CHUNK = 8 * MiB
 _BEYOND_CACHE = 2
@@ -40,11 +36,7 @@ _SMALLEST_CACHED = 4 * MiB
 _ALIKE = 2
 _SIZES = (256, 384, 512)
 _PRODUCT_S = 0.0015
-_LARGE = 8192
 _PATTERN = 4096
-_SPARE = 8
-"""On a GPU probes take at most this part of the free memory, all together."""
-_TAKEN = 3 << 30
 
 
 @dataclass
@@ -61,14 +53,16 @@ class _Probing:
     ratios: dict[str, list[float]] = field(default_factory=dict)
 
 
-def roof_probes(device: torch.device, info: Device, works: Iterable[Work]) -> list[PlannedProbe]:
+def roof_probes(info: Device, works: Iterable[Work]) -> list[PlannedProbe]:
     """The roofs that the variants' declared work is held against."""
     works = list(works)
     moved = [work.bytes for work in works if work.bytes]
     dtypes = dict.fromkeys(work.dtype or "fp32" for work in works if work.flops)
-    probes = [_memory(device, info)] if moved else []
-    probes += _cache(device, info, moved)
-    return probes + [_arithmetic(device, info, dtype) for dtype in dtypes]
+    probes = [*_memory(info, moved), *_cache(info, moved)]
+    for dtype in dtypes:
+        make = partial(products_of, _CPU, dtype, _SIZES, _PRODUCT_S)
+        probes.append(PlannedProbe(MATRIX, dtype, make))
+    return probes
 
 
 class RoofProbes:
@@ -79,25 +73,19 @@ class RoofProbes:
     is left out.
     """
 
-    def __init__(
-        self, clock: WallClock, device: torch.device, probes: Iterable[PlannedProbe], seed: int
-    ) -> None:
+    def __init__(self, clock: WallClock, probes: Iterable[PlannedProbe], seed: int) -> None:
         self._clock = clock
-        self._device = device
         self._order = random.Random(seed)
-        self._planned = list(probes) if _has_room(device) else []
-        self._probing: list[_Probing] | None = None
+        self._planned = list(probes)
+        self._probing: list[_Probing] = []
         self._allowance_s = 0.0
 
     def prepare(self) -> None:
         """Build them: their data takes longer than a round."""
-        if self._probing is None:
-            self._probing = list(self._built())
+        self._probing = list(self._built())
 
     def after_round(self, times: Mapping[str, float], round_s: float) -> None:
         """Measure what the time allows, at least once; `times`: seconds per step of the round."""
-        self.prepare()
-        assert self._probing is not None
         first = not any(probing.times_s for probing in self._probing)
         self._allowance_s += 0.1 * round_s  # probes take a tenth of the rounds' time
         waiting = self._order.sample(self._probing, len(self._probing))
@@ -107,7 +95,7 @@ class RoofProbes:
 
     def events(self, process: int) -> Iterator[RoofProbed]:
         """Yield what was measured in this process."""
-        for probing in self._probing or ():
+        for probing in self._probing:
             if probing.times_s:
                 yield RoofProbed(
                     process=process,
@@ -121,13 +109,11 @@ class RoofProbes:
 
     def close(self) -> None:
         """Let their data go."""
-        self._planned = []
         self._probing = []
 
     def _built(self) -> Iterator[_Probing]:
-        devices = [self._device] if self._device.type == "cuda" else []
         # the scenario's numbers are not to depend on this
-        with torch.random.fork_rng(devices=devices):
+        with torch.random.fork_rng(devices=[]):
             for planned in self._planned:
                 try:
                     probe = planned.make()
@@ -144,49 +130,31 @@ class RoofProbes:
     def _measure(self, probing: _Probing, times: Mapping[str, float]) -> None:
         started = perf_counter()
         try:
-            time_s = self._clock.block(probing.build, probing.steps, lead_in=probing.lead_in).time_s
+            block = self._clock.block(probing.build, probing.steps, lead_in=probing.lead_in)
         except Exception as error:
             forget(error)
-            assert self._probing is not None
             self._probing = [other for other in self._probing if other is not probing]
             return
-        probing.times_s.append(time_s)
+        probing.times_s.append(block.time_s)
         for name, variant_s in times.items():
-            probing.ratios.setdefault(name, []).append(time_s / variant_s)
+            probing.ratios.setdefault(name, []).append(block.time_s / variant_s)
         probing.cost_s = perf_counter() - started
         self._allowance_s -= probing.cost_s
 
 
-def _memory(device: torch.device, info: Device) -> PlannedProbe:
-    array = array_bytes(device, info)
-    if device.type == "cuda":
-        return PlannedProbe(MEMORY, "read", partial(stream, device, "read", array // 2))
+def _memory(info: Device, moved: list[int]) -> Iterator[PlannedProbe]:
     smallest, largest = _ARRAY
-    array = min(max(_BEYOND_CACHE * info.l2_bytes, smallest), largest, array)
-    return PlannedProbe(MEMORY, "update", partial(_walk, array, _CHUNK))  # there are two arrays
+    array = min(max(_BEYOND_CACHE * info.l2_bytes, smallest), largest, array_bytes(_CPU, info))
+    if moved:  # there are two arrays
+        yield PlannedProbe(MEMORY, "update", partial(_walk, array, _CHUNK))
 
 
-def _cache(device: torch.device, info: Device, moved: list[int]) -> list[PlannedProbe]:
-    """For work whose bytes may stay there; on a CPU by as many bytes, if all are alike."""
+def _cache(info: Device, moved: list[int]) -> Iterator[PlannedProbe]:
+    """For work whose bytes may stay there: by as many bytes, if all are alike."""
     cached = [amount for amount in moved if amount <= info.l2_bytes // 2]
-    if not cached:
-        return []
-    if device.type == "cuda":
-        make = partial(l2_reads, device, info, info.l2_bytes // 4)
-        return [PlannedProbe(CACHE, "read", make)] if available() else []
-    if min(cached) < _SMALLEST_CACHED or max(cached) > _ALIKE * min(cached):
-        return []
-    half = min(cached) // 2
-    return [PlannedProbe(CACHE, "update", partial(_walk, half, half))]
-
-
-def _arithmetic(device: torch.device, info: Device, dtype: str) -> PlannedProbe:
-    """By the units that are the faster ones in the dtype."""
-    if device.type != "cuda":
-        return PlannedProbe(MATRIX, dtype, partial(products_of, device, dtype, _SIZES, _PRODUCT_S))
-    if dtype == "fp32" and available():
-        return PlannedProbe(VECTOR, dtype, partial(fma_chain, device, info, dtype))
-    return PlannedProbe(MATRIX, dtype, partial(product_of, device, dtype, _LARGE))
+    if cached and min(cached) >= _SMALLEST_CACHED and max(cached) <= _ALIKE * min(cached):
+        half = min(cached) // 2
+        yield PlannedProbe(CACHE, "update", partial(_walk, half, half))
 
 
 def _walk(array: int, chunk: int) -> Probe:
@@ -204,7 +172,3 @@ def _walk(array: int, chunk: int) -> Probe:
         return target.add_(operand, alpha=1e-6)
 
     return Probe(Work(step), 3 * 4 * length, arrays(bytes=array))
-
-
-def _has_room(device: torch.device) -> bool:
-    return device.type != "cuda" or torch.cuda.mem_get_info(device)[0] >= _SPARE * _TAKEN

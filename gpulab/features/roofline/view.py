@@ -1,19 +1,30 @@
-"""The roofline of a device with the variants below it: a plot, and the table of its points."""
+"""The roofline of a device with the variants below it: a plot, the table of its points, and what
+limits each; and the table of its ceilings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
 
-from gpulab.core.payloads import MATRIX, MEASURED, MEMORY, VECTOR
-from gpulab.core.payloads import family as family_of
+from gpulab.core.payloads import MATRIX, MEASURED, VECTOR
 from gpulab.core.statuses import BoundKind
-from gpulab.core.units import operation_of_roof, percent_of_roof, three_digits, times
+from gpulab.core.units import (
+    operation_of_roof,
+    percent_of_roof,
+    plural,
+    seconds,
+    three_digits,
+    times,
+)
 from gpulab.draw.bars import gauge
-from gpulab.draw.blocks import Block, Group, Table, Text, columns_table
-from gpulab.draw.figure import letter_of
+from gpulab.draw.blocks import Block, Fitted, Group, Table, Text, columns_table
+from gpulab.draw.figure import Figure, letter_of
 from gpulab.draw.plot import plot
+from gpulab.draw.table import Column, fitting
 from gpulab.features.roofline.bound import Cause, OperationPoint, Point, Roofline
-from gpulab.features.roofline.ceilings import RoofSet
+from gpulab.features.roofline.events import Ceiling
 from gpulab.features.roofline.figure import (
     FamilyRoofs,
     drawn_rate,
@@ -23,8 +34,8 @@ from gpulab.features.roofline.figure import (
     roof_words,
     roofline_figure,
 )
-from gpulab.report.report import VariantReport
-from gpulab.report.sentences import sentence
+from gpulab.report.report import RunReport, VariantReport
+from gpulab.report.sentences import lines, sentence, sentence_with_place
 
 _WORDS = {
     BoundKind.CACHE: "cache-resident",
@@ -34,41 +45,49 @@ _WORDS = {
     BoundKind.UNEXPLAINED: "unexplained",
     BoundKind.UNKNOWN: "unknown",
 }
+_NAME = 12
+"""Cells that a name keeps in a narrow table."""
+_CELLS_OF_SHARE, _FEWEST_ROWS = 10, 14
+_NEAR = 0.9
+"""A rate over the roof is the share that is printed, within this factor."""
 
 
-def marked(cause: Cause | Point) -> str:
+def marked(cause: Cause) -> str:
     """The bound, with a mark where it is unsure."""
-    word = _WORDS[cause.bound] if cause.bound == BoundKind.PREEMPTED else cause.bound
+    word = "contention" if cause.bound == BoundKind.PREEMPTED else cause.bound
     return f"{word}{'?' * bool(cause.or_else)}"
 
 
-def reasons(points: Sequence[Point], *, letters: bool = True) -> Text:
-    """A line a point: its letter beside a plot, its bound, and the evidence for it."""
+def bound(cause: Cause) -> str:
+    """Return what limits it as all tables call it, such as memory-bound, or contention?."""
+    return f"{_bound(cause.bound)}{'?' * bool(cause.or_else)}"
+
+
+def _bound(kind: BoundKind) -> str:
+    return _WORDS.get(kind, f"{kind}-bound")
+
+
+def limits(variants: Iterable[VariantReport]) -> Text:
+    """A line a variant: its bound, and the evidence for it."""
+    causes = [(variant.name, variant.roofline or variant.cause) for variant in variants]
+    return Text("\n").join(_line(name, cause) for name, cause in causes if cause)
+
+
+def reasons(points: Sequence[Point]) -> Text:
+    """The same of points, each with its letter beside a plot."""
     text = Text()
     for index, point in enumerate(points):
-        _add(text, f"{f'{letter_of(index)} ' * letters}{point.variant}", point)
+        text.append(_line(f"{letter_of(index)} {point.variant}", point)).append("\n")
     return text
 
 
-def causes(variants: Iterable[VariantReport]) -> Text:
-    """The same of variants that no roofline has a point for."""
-    text = Text()
-    for variant in variants:
-        if variant.cause and not variant.roofline:
-            _add(text, variant.name, variant.cause)
-    return text
-
-
-def limits(variants: Sequence[VariantReport]) -> Text:
-    """Return what limits each, with points first, and what to do, without letters."""
-    points = [variant.roofline for variant in variants if variant.roofline]
-    text = reasons(points, letters=False).append(causes(variants))
-    text.rstrip()
-    return text
-
-
-_NAME = 12
-"""Cells that a name keeps in a narrow table."""
+def _line(name: str, cause: Cause) -> Text:
+    others = ""
+    if cause.or_else:
+        words = " or ".join(map(_bound, cause.or_else))
+        others = f" (or {words}, within the intervals of times and roofs)"
+    said = f": {sentence(cause.reason)}{others}"
+    return Text.assemble(f"{name}: ", (bound(cause), "bold"), said)
 
 
 def limit_table(variants: Sequence[VariantReport]) -> Table | None:
@@ -101,54 +120,16 @@ def _share_of_roof(point: Point | None) -> Text:
     return Text.assemble((gauge(share, _CELLS_OF_SHARE), "cyan"), words)
 
 
-def bound(cause: Cause | Point) -> str:
-    """Return what limits it as all tables call it, such as memory-bound, or contention?."""
-    return f"{_bound(cause.bound)}{'?' * bool(cause.or_else)}"
-
-
-def _bound(kind: BoundKind) -> str:
-    return _WORDS.get(kind, f"{kind}-bound")
-
-
-def _add(text: Text, name: str, cause: Cause | Point) -> None:
-    words = [_bound(kind) for kind in (cause.bound, *cause.or_else)]
-    others = ""
-    if cause.or_else:
-        others = f" (or {' or '.join(words[1:])}, within the intervals of times and roofs)"
-    text.append(f"{name}: ")
-    text.append(f"{words[0]}{'?' * bool(cause.or_else)}", "bold")
-    text.append(f": {sentence(cause.reason)}{others}" + "\n")
-
-
-_UNLIKE, _FAR_END = 2.0, 3.0
-"""Ends of an interval get a figure each where they differ by this factor, and one is so many points
-away.
-"""
-_NEAR = 0.9
-"""A rate over the roof is the share that is printed, within this factor."""
-_GAP, _SHARE_OF_TABLE, _LEAST_TABLE = 3, 0.42, 64
-_BESIDE = 140
-"""Columns from which on the table stands beside the plot."""
-_FEWEST_ROWS, _CELLS_OF_SHARE = 14, 10
-
-
 def roofline_blocks(roofline: Roofline, family: str | None = None) -> list[Block]:
     """One family of dtypes below its roofs, a table of the points, and what must be known."""
     family = family or first_family(roofline)
+    roofs = family_roofs(roofline.ceilings, family)
     figure = roofline_figure(roofline, family)
-    blocks: list[Block] = []
-    if figure is not None:
-        blocks += [figure, ""]
-    else:
-        roofs = family_roofs(roofline.ceilings, family)
-        complete = bool(roofs.memory and roofs.flats)
-        reason = _levels(roofline.points, roofs) if complete else _missing(roofline, roofs, family)
-        blocks += [Text(reason), ""]
+    blocks: list[Block] = [figure or Text(_why_none(roofline, roofs, family)), ""]
     if roofline.points:
         blocks.append(_point_table(roofline.points, family, roofline.noun))
-    notes = _notes(roofline.points, family)
+    notes = [*_notes(roofline.points, family)]
     if figure is not None:
-        roofs = family_roofs(roofline.ceilings, family)
         notes.append(f"roofs: {'; '.join(map(roof_words, roofs.all))}")
     return [*blocks, *(Text(note, "dim") for note in notes)]
 
@@ -156,27 +137,34 @@ def roofline_blocks(roofline: Roofline, family: str | None = None) -> list[Block
 def roofline_view(
     roofline: Roofline, *, width: int, height: int, family: str | None = None
 ) -> Block:
-    """The same on a screen: the table stands beside the plot where there is room."""
-    figure = roofline_figure(roofline, family)
-    blocks = roofline_blocks(roofline, family)
-    if figure is None:
-        return Group(*blocks)
-    others = blocks[2:]
-    if roofline.points and width >= _BESIDE:
-        right = max(_LEAST_TABLE, int(width * _SHARE_OF_TABLE))
-        columns = Table(_GAP, show_header=False)
-        columns.add_column(width=width - right - _GAP, no_wrap=True)
-        columns.add_column(width=right)
-        drawn = plot(figure, width - right - _GAP, max(height, _FEWEST_ROWS))
-        columns.add_row(drawn, Group(*others))
-        return columns
+    """The same on a screen, the plot as high as there is room."""
+    figure, empty, *others = roofline_blocks(roofline, family)
+    if not isinstance(figure, Figure):
+        return Group(figure, empty, *others)
     rows = height - len(roofline.points) - len(others)
     return Group(plot(figure, width, max(rows, _FEWEST_ROWS)), *others)
 
 
+def _why_none(roofline: Roofline, roofs: FamilyRoofs, family: str) -> str:
+    """Return what no figure can show: roofs that are not known, or those of work that only moves
+    bytes, or of which no bytes are known.
+    """
+    memory = [] if roofs.memory else ["device memory"]
+    if missing := memory + ([] if roofs.flats else [f"{family} arithmetic"]):
+        unknown = f"no steady ceiling of {' or '.join(missing)} is known"
+        return f"No roofline: {unknown}; gpulab --calibrate measures them."
+    known = {roof[0].name: roof_words(roof) for roof in roofs.all}
+    levels = {
+        point.roof: f"{point.roof} {per_second(point.attainable, point.unit)}"
+        for point in roofline.points
+    }
+    return f"roofs: {', '.join(known.get(roof, words) for roof, words in levels.items())}"
+
+
 def _point_table(points: Sequence[Point], family: str, noun: str) -> Table:
     """A row a point: its letter, rate, intensity, share of its roof, and what limits it."""
-    shares = _shares(points)
+    shares = [_percent(point) for point in points]
+    digits = max(map(len, shares))
     table = columns_table(gap=1)
     table.add_column("", no_wrap=True)
     table.add_column(noun, overflow="ellipsis", min_width=4)
@@ -184,133 +172,160 @@ def _point_table(points: Sequence[Point], family: str, noun: str) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("of roof", no_wrap=True)
     table.add_column("bound", no_wrap=True)
-    for index, point in enumerate(points):
+    for index, (point, share) in enumerate(zip(points, shares, strict=True)):
         star = "" if point.source == MEASURED else "*"
         cells = (
             letter_of(index),
             point.variant,
             per_second(point.rate.value, point.unit),
-            _intensity(point),
-            f"{shares[index]}{star}",
+            _intensity(point.flops_per_byte),
+            f"{share:>{digits}}{_ends(point)}{star}",
             marked(point),
         )
         table.add_row(*cells, style="" if point.family == family else "dim")
     return table
 
 
-def _intensity(point: Point) -> str:
+def _intensity(flops_per_byte: float | None) -> str:
     """In FLOP/byte; empty where no FLOPs or no bytes are declared."""
-    value = point.flops_per_byte
-    if value is None:
+    if flops_per_byte is None:
         return ""
-    return three_digits(value) if value >= 0.1 else f"{value:.2g}"
+    return three_digits(flops_per_byte) if flops_per_byte >= 0.1 else f"{flops_per_byte:.2g}"
 
 
-def _shares(points: Sequence[Point]) -> list[str]:
-    """Percent of what is attainable, with its interval: the time's error and the roof's."""
-    values = [
-        operation_of_roof(point.fraction.value)
-        if isinstance(point, OperationPoint)
-        else f"{percent_of_roof(point.fraction.value)} %"
-        for point in points
-    ]
-    digits = max(map(len, values), default=0)
-    shares = []
-    for point, value in zip(points, values, strict=True):
-        shares.append(f"{value:>{digits}}{_ends(point)}")
-    return shares
+def _percent(point: Point) -> str:
+    """Percent of what is attainable."""
+    if isinstance(point, OperationPoint):
+        return operation_of_roof(point.fraction.value)
+    return f"{percent_of_roof(point.fraction.value)} %"
 
 
 def _ends(point: Point) -> str:
-    """Return how far the ends of an interval are from its middle: one figure, or two where they are
-    not alike.
+    """Return how far the ends of the interval are from its middle, the time's error and the roof's:
+    one figure, or two where they are not alike.
     """
     fraction = point.fraction
     if not fraction.has_interval:
         return ""
     low, high = fraction.ends
     below, above = 100 * (fraction.value - low), 100 * (high - fraction.value)
-    if max(below, above) > max(_UNLIKE * min(below, above), _FAR_END):
-        return f" +{_points(above)} -{_points(below)}"
-    return f" ±{_points((below + above) / 2)}"
+    if max(below, above, 1.5) > 2 * max(min(below, above), 1.5):
+        return f" +{_width(above)} -{_width(below)}"
+    return f" ±{_width((below + above) / 2)}"
 
 
-def _points(width: float) -> str:
+def _width(points: float) -> str:
     """Points of per cent."""
-    width = max(0.0, width)
-    return f"{width:.{int(width < 9.95)}f}"
+    points = max(0.0, points)
+    return f"{points:.{int(points < 9.95)}f}"
 
 
-def _notes(points: Sequence[Point], family: str) -> list[str]:
-    """Return what letters and marks alone do not say."""
-    notes = []
-    others: dict[str, list[str]] = {}
-    for index, point in enumerate(points):
-        if point.family != family:
-            others.setdefault(point.family, []).append(letter_of(index))
-    notes += [f"dim, in {dtype}: {','.join(letters)}" for dtype, letters in others.items()]
+def _notes(points: Sequence[Point], family: str) -> Iterator[str]:
+    """Yield what letters and marks alone do not say."""
+    lettered = [(letter_of(index), point) for index, point in enumerate(points)]
+    for other in dict.fromkeys(point.family for point in points if point.family != family):
+        letters = [letter for letter, point in lettered if point.family == other]
+        yield f"dim, in {other}: {','.join(letters)}"
     if sources := dict.fromkeys(point.source for point in points if point.source != MEASURED):
-        notes.append(f"* roof: {' / '.join(sources)}")
+        yield f"* roof: {' / '.join(sources)}"
+    scaled = [
+        f"{letter} {times(point.clock_scale)}"
+        for letter, point in lettered
+        if point.clock_scale != 1
+    ]
+    if scaled:
+        yield f"roof scaled to the SM clock of the step: {', '.join(scaled)}"
     ratios = [
-        f"{letter_of(index)} {times(point.bytes_ratio)}"
-        for index, point in enumerate(points)
-        if point.bytes_ratio
+        f"{letter} {times(point.bytes_ratio)}" for letter, point in lettered if point.bytes_ratio
     ]
     if ratios:
-        notes.append(f"measured / declared bytes: {', '.join(ratios)}{_meaning(points)}")
-    drifted = [
-        letter_of(index)
-        for index, point in enumerate(points)
-        if point.is_drawable and not _NEAR < drawn_rate(point).value / point.rate.value < 1 / _NEAR
-    ]
-    if drifted:
-        notes.append(
+        yield (
+            f"measured / declared bytes: {', '.join(ratios)} (below 1x: caches such as the L2 "
+            "serve the rest; above 1x: device memory moves more than the work needs)"
+        )
+    if drifted := [letter for letter, point in lettered if _has_drifted(point)]:
+        yield (
             f"{','.join(drifted)}: share of the roof in the same rounds, as drawn; the machine "
             "drifted, so it is not the rate over the roof of the whole run"
         )
-    if without := [letter_of(place) for place, each in enumerate(points) if not each.is_drawable]:
-        notes.append(f"no FLOP/byte: {','.join(without)}")
-    return notes
+    if without := [letter for letter, point in lettered if not point.is_drawable]:
+        yield f"no FLOP/byte: {','.join(without)}"
 
 
-def _meaning(points: Sequence[Point]) -> str:
-    """Explain ratios of bytes: what is not measured at device memory, caches served."""
-    ratios = [point.bytes_ratio for point in points if point.bytes_ratio]
-    said = []
-    if min(ratios) < 1:
-        said.append("below 1x: caches such as the L2 serve the rest")
-    if max(ratios) > 1:
-        said.append("above 1x: device memory moves more than the work needs")
-    return f" ({'; '.join(said)})"
+def _has_drifted(point: Point) -> bool:
+    """Return whether its share is not the rate over the roof, scaled to its clock."""
+    if not point.is_drawable:
+        return False
+    drawn = drawn_rate(point).value * point.clock_scale
+    return not _NEAR < drawn / point.rate.value < 1 / _NEAR
 
 
-def _levels(points: Sequence[Point], roofs: FamilyRoofs) -> str:
-    """The roofs of work that only moves bytes, or of which no bytes are known; what other sources
-    say of them.
-    """
-    known = {roof.ceiling.name: roof_words(roof) for roof in roofs.all}
-    levels = {
-        point.roof: known.get(
-            point.roof, f"{point.roof} {per_second(point.attainable, point.unit)}"
-        )
-        for point in points
-    }
-    return f"roofs: {', '.join(levels.values())}"
+def ceilings(report: RunReport) -> Block:
+    """The device, a row a ceiling, and what must be known of them."""
+    parts: list[Block] = []
+    if report.device:
+        threads = "" if report.on_gpu else f", {plural(report.device.threads, 'thread')}"
+        parts += [Text(f"{report.device.name}{threads}", "bold"), ""]
+    if report.ceilings and report.ceilings.ceilings:
+        parts += [ceiling_table(report.ceilings.ceilings), ""]
+        if report.ceilings.at:
+            parts.append(Text(f"measured at {report.ceilings.at} (UTC)", "dim"))
+    if report.reason:
+        parts.append(Text(f"{report.outcome}: {sentence_with_place(report.reason)}", "bold red"))
+    parts += [Text(line) for line in lines(report.explanations)]
+    parts += [Text(f"note: {line}", "yellow") for line in lines(report.findings)]
+    return Group(*parts)
 
 
-def _missing(roofline: Roofline, roofs: FamilyRoofs, family: str) -> str:
-    if not roofline.ceilings:
-        return "No roofline: no ceiling is known; gpulab --calibrate measures them."
-    missing = []
-    if not roofs.memory:
-        missing.append("device memory")
-    if not roofs.flats:
-        missing.append(f"{family} arithmetic")
-    unsteady = RoofSet(roofline.ceilings).unsteady()
-    disturbed = {
-        ceiling.roof if ceiling.roof == MEMORY else family_of(ceiling.kind) for ceiling in unsteady
-    }
-    reason = "none was measured here"
-    if disturbed & ({family} if roofs.memory else {MEMORY}):
-        reason = "the machine was too unsteady: run it again when it is quiet"
-    return f"No roofline: no ceiling is known of {' or '.join(missing)}: {reason}."
+def ceiling_table(ceilings: Sequence[Ceiling]) -> Fitted:
+    """A row a ceiling, with as many columns as there is room for."""
+    return Fitted(lambda width: [_table(ceilings, width)])
+
+
+_COLUMNS = (
+    Column("ceiling", (), gap=0),
+    Column("best", (), right=True),
+    Column("median", (), right=True, dispensable=2),
+    Column("spread", (), right=True, dispensable=1),
+    Column("source", ()),
+    Column("SM MHz", (), right=True, dispensable=3),
+    Column("method", (), dispensable=4, most=24),
+)
+
+
+def _table(ceilings: Sequence[Ceiling], width: int) -> Table:
+    texts = zip(*map(_cells, ceilings), strict=True)
+    columns = [replace(each, texts=column) for each, column in zip(_COLUMNS, texts, strict=True)]
+    shown = fitting([column for column in columns if any(column.texts)], width)
+    table = columns_table()
+    for column in shown:
+        justify: Literal["left", "right"] = "right" if column.right else "left"
+        no_wrap = column.most is None
+        table.add_column(column.head, justify=justify, no_wrap=no_wrap, overflow="fold")
+    for row in zip(*(column.texts for column in shown), strict=True):
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _cells(ceiling: Ceiling) -> tuple[str, ...]:
+    median = clock = ""
+    if ceiling.source == MEASURED:
+        median = _amount(ceiling, ceiling.median)
+    if ceiling.sm_mhz:
+        clock = f"{ceiling.sm_mhz:,.0f}"
+    spread = f"{ceiling.spread:.1%}" if ceiling.samples > 1 else ""
+    method = sentence(ceiling.method) if ceiling.method else ""
+    best = _amount(ceiling, ceiling.best)
+    return ceiling.name, best, median, spread, _source(ceiling), clock, method
+
+
+def _amount(ceiling: Ceiling, value: float) -> str:
+    """A value of a ceiling in its unit."""
+    return seconds(value) if ceiling.unit == "s" else per_second(value, ceiling.unit)
+
+
+def _source(ceiling: Ceiling) -> str:
+    if ceiling.steady:
+        return ceiling.source
+    low, high = sorted((ceiling.best, ceiling.median))
+    return f"unsteady {times(high / low)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features.roofline.figure import families, first_family
 from gpulab.features.roofline.report import roofline_of, roofline_of_operations
-from gpulab.features.roofline.view import causes, reasons, roofline_view
+from gpulab.features.roofline.view import limits, reasons, roofline_view
 from gpulab.report.report import RunReport
 from gpulab.session.run import Run
 from gpulab.tui.panels.tabs import Selection
@@ -18,14 +18,15 @@ def content(selection: Selection) -> Block:
         return in_the_middle(before_a_run(selection.row, selection.age), selection.size)
     roofline = roofline_of(run.report)
     if roofline is None:
-        return Group(no_roofline(), causes(run.report.variants))
+        return Group(no_roofline(), limits(run.report.variants))
     width, height = selection.size
     operations = _operations(run.report, width, height)
+    causes = limits([variant for variant in run.report.variants if not variant.roofline])
     if operations and not roofline.points:
-        return Group(*operations, causes(run.report.variants))
+        return Group(*operations, causes)
     drawn = roofline_view(roofline, width=width, height=height, family=selection.family)
     hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""
-    below = reasons(roofline.points), causes(run.report.variants)
+    below = reasons(roofline.points), causes
     return Group(drawn, Text(hint, "dim"), *below, *operations)
 
 

@@ -54,31 +54,16 @@ def test_an_unsteady_ceiling_is_rejected_and_the_next_source_is_taken():
     assert RoofSet([lucky, derived, sheet]).best(MEMORY) is derived
 
 
-def test_the_slowest_stream_is_of_those_measured_and_steady():
-    lucky, copy = ceiling(MEMORY, "read", 30.0, median=10.0), ceiling(MEMORY, "copy", 50.0)
-    sheet, cached = ceiling(MEMORY, "", 20.0, source=DATASHEET), ceiling("cache", "read", 10.0)
-    assert RoofSet(
-        [lucky, ceiling(MEMORY, "update", 70.0), copy, sheet, cached]
-    ).slowest_stream() == ("copy", 50 / 70)
-    assert RoofSet([lucky, sheet]).slowest_stream() is None
-    # The machine is twice as slow during the run, and so would its copy be.
-    beside = Ceiling(roof=MEMORY, kind="update", unit="", best=35.0, median=35.0, processes=8)
-    assert RoofSet([beside, ceiling(MEMORY, "update", 70.0), copy]).slowest_stream() == (
-        "copy",
-        50 / 70,
-    )
-
-
 def test_a_launch_costs_what_its_clock_measures_however_unsteady():
     enqueue, spacing = (
         ceiling("launch", "enqueue", 2e-6, median=9e-6),
         ceiling("launch", "spacing", 1e-6),
     )
     roofs = RoofSet([enqueue, spacing])
-    assert (roofs.launch_s(), roofs.fault_s()) == (enqueue, None)
+    assert (roofs.cost("launch"), roofs.cost("page fault")) == (enqueue, None)
     fault = ceiling("page fault", "", 5e-7)
-    assert RoofSet([fault]).fault_s() is fault
-    assert RoofSet([spacing]).launch_s() is None
+    assert RoofSet([fault]).cost("page fault") is fault
+    assert RoofSet([spacing]).cost("launch") is None
     assert roofs.unsteady() == []  # it is between its ends
 
 

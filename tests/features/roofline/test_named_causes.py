@@ -17,8 +17,8 @@ CAUSES = {
     "decided_by_data": {"launch"},
     "mv_in_a_loop": {"cache", "memory", "unexplained"},
     "mv_of_a_transposed_matrix": {"cache", "memory", "unexplained"},
-    "strided": {"latency"},
-    "gather": {"latency"},
+    "strided": {"unexplained"},
+    "gather": {"unexplained"},
     "softmax": {"compute", "memory", "page faults", "unexplained"},
     "new_memory": {"memory", "page faults"},
     "python_loop": {"unexplained"},
@@ -27,8 +27,8 @@ CAUSES = {
     "sleeps": {"waiting"},
 }
 OF_FUNCTIONS = {
-    "loop": {"unexplained"},
-    "sort": {"unexplained"},
+    "loop": {"unknown"},
+    "sort": {"unknown"},
     "wait": {"waiting"},
     "small": {"launch"},
 }

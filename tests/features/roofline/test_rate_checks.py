@@ -57,13 +57,16 @@ def test_the_whole_interval_of_a_rate_must_lie_above_the_roof(seconds, high_s, e
 
 def test_the_arithmetic_is_shown():
     (check,) = rate_checks(replace(PRODUCT, time_s=up_to(0.1, 0.11)), ROOFS)
-    assert (check.unit, check.declared, check.time_s, check.roof) == (
+    values = check.values
+    assert (values["unit"], values["declared"], values["time_s"], values["roof"]) == (
         "FLOP",
         100 * GIGA,
         0.1,
         "matrix fp32",
     )
-    assert (check.rate, check.roof_rate, check.ratio) == pytest.approx((TERA, 100 * GIGA, 10.0))
+    assert (values["rate"], values["roof_rate"], check.ratio) == pytest.approx(
+        (TERA, 100 * GIGA, 10.0)
+    )
 
 
 def test_roofs_that_were_not_measured_accuse_nobody_and_unsteady_ones_hardly():

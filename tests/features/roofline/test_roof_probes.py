@@ -12,7 +12,6 @@ from gpulab.features.roofline.roof_probes import RoofProbes, roof_probes
 from gpulab.scenario import MiB, Work
 
 CPU = Device(kind="cpu", name="", l2_bytes=32 * MiB, memory_bytes=2**34)
-DEVICE = torch.device("cpu")
 COST_S = 0.01
 
 
@@ -44,7 +43,7 @@ def work(**declared):
     ],
 )
 def test_the_roofs_of_declared_work_are_probed_and_no_others(works, keys):
-    assert [(probe.roof, probe.kind) for probe in roof_probes(DEVICE, CPU, works)] == keys
+    assert [(probe.roof, probe.kind) for probe in roof_probes(CPU, works)] == keys
 
 
 class Clock:
@@ -75,7 +74,8 @@ def work_of(step_s):
 
 def test_a_tenth_of_the_time_goes_to_probes_and_each_is_measured_at_least_once(monkeypatch):
     clock = Clock(monkeypatch)
-    probes = RoofProbes(clock, DEVICE, [probe("fp32", 1e-3), probe("bf16", 2e-3)], seed=1)
+    probes = RoofProbes(clock, [probe("fp32", 1e-3), probe("bf16", 2e-3)], seed=1)
+    probes.prepare()
     probes.after_round({"a": 4e-3}, 0.02)
     assert [(event.kind, event.blocks) for event in probes.events(3)] == [("fp32", 1), ("bf16", 1)]
     for _ in range(100):
@@ -102,7 +102,8 @@ def test_a_probe_that_fails_is_left_out_and_the_others_go_on(monkeypatch):
         PlannedProbe("matrix", "int8", cannot_be_built),
         PlannedProbe("matrix", "fp64", cannot_be_run),
     ]
-    probes = RoofProbes(clock, DEVICE, [*planned, probe("fp32", 1e-3)], seed=1)
+    probes = RoofProbes(clock, [*planned, probe("fp32", 1e-3)], seed=1)
+    probes.prepare()
     for _ in range(3):
         probes.after_round({"a": 1e-3}, 1.0)
     assert [event.kind for event in probes.events(0)] == ["fp32"]
@@ -114,9 +115,8 @@ def test_probes_leave_the_numbers_of_the_scenario_alone():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    probes = RoofProbes(
-        WallClock(None), DEVICE, roof_probes(DEVICE, CPU, [work(flops=10, bytes=2**30)]), seed=1
-    )
+    probes = RoofProbes(WallClock(None), roof_probes(CPU, [work(flops=10, bytes=2**30)]), seed=1)
+    probes.prepare()
     probes.after_round({"a": 1e-3}, 1e-3)
     assert {event.roof for event in probes.events(0)} == {"device memory", "matrix"}
     assert torch.equal(torch.rand(3), expected)

@@ -6,15 +6,14 @@ import pytest
 from test_bound import GIGA, ROOFS, STREAM, ceiling, roof_between
 
 from gpulab.core.estimate import Estimate
-from gpulab.features.roofline.bound import bound_of, point_of
+from gpulab.features.roofline.bound import StepFacts, limit_of
 from gpulab.features.roofline.ceilings import RoofSet
 from gpulab.features.roofline.events import Ceiling
-from gpulab.features.roofline.evidence import StepFacts
 from gpulab.features.roofline.figure import drawn_rate
 
 
 def placed(facts, roofs):
-    return point_of("one", facts, bound_of(facts, roofs))
+    return limit_of("one", facts, roofs)
 
 
 def test_a_point_carries_the_interval_of_its_time():
@@ -65,3 +64,19 @@ def test_counted_bytes_are_a_field_of_their_own(counted, ratio):
         counted,
         pytest.approx(ratio) if ratio else None,
     )
+
+
+def test_a_roof_of_arithmetic_is_scaled_to_the_clock_of_the_step_and_that_of_memory_is_not():
+    """A roof that a power cap held back at 1,500 MHz is higher for a step at 1,800 MHz."""
+    capped = [
+        Ceiling(roof=roof, kind="fp32", unit="", best=1e12, median=1e12, sm_mhz=1500.0)
+        for roof in ("matrix", "device memory")
+    ]
+    product = StepFacts(time_s=Estimate(value=1.0), flops=int(1.08e12), sm_mhz=1800.0)
+    point = placed(product, RoofSet(capped))
+    assert (point.attainable, point.fraction.value) == pytest.approx((1.2e12, 0.9))
+    assert (point.bound, point.clock_scale) == ("compute", pytest.approx(1.2))
+    assert drawn_rate(point).value == pytest.approx(0.9e12)  # below the roof as it was measured
+    stream = StepFacts(time_s=Estimate(value=1.0), bytes=int(0.9e12), sm_mhz=1800.0)
+    assert placed(stream, RoofSet(capped)).fraction.value == pytest.approx(0.9)
+    assert placed(replace(product, sm_mhz=None), RoofSet(capped)).clock_scale == 1.0

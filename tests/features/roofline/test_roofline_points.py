@@ -169,13 +169,22 @@ def test_page_faults_explain_a_step_by_what_one_costs():
     assert point_of(calibrated, bytes=1000).bound == "unexplained"
 
 
-def test_operands_that_lie_apart_explain_a_slow_step():
-    counted = e.Counted(
-        variant="a", operations=1, flops=None, operand_bytes=1000, strided_bytes=990, t=50.0
+def test_a_roof_of_arithmetic_is_scaled_to_the_clock_that_the_device_clock_showed():
+    """The roof was measured at 1,500 MHz, below a power cap; the step's blocks ran at 1,800."""
+    product = Ceiling(
+        roof="matrix", kind="bf16", unit="FLOP/s", best=1e12, median=1e12, sm_mhz=1500.0
     )
-    point = point_of(counted, bytes=1000)
-    assert (point.bound, point.reason.code) == ("latency", "strided_accesses")
-    assert point.reason.values["share"] == pytest.approx(0.99)
+    measured = CeilingsMeasured(ceilings=(product,), t=0.3)
+    times = e.OtherClock(
+        variant="a", clock=Clock.DEVICE, times_s=[1e-3, 1e-3], sm_mhz=[1790.0, 1810.0], t=50.0
+    )
+    run_request = request(ceilings=CeilingChoice.NEEDED, device="cuda")
+    opened = [*opening(run_request, device=H200, flops=10**9, dtype="bf16"), measured]
+    report = report_of(run_of({}, opened=opened, later=[times]))
+    point = report.variant("a").roofline
+    assert (point.attainable, point.clock_scale) == pytest.approx((1.2e12, 1.2))
+    assert point.fraction.value == pytest.approx(point.rate.value / 1.2e12)
+    assert report.variant("b").roofline.clock_scale == 1.0  # nobody read its clock
 
 
 @pytest.mark.parametrize(
