@@ -149,7 +149,7 @@ ODD = {
     ),
     "descriptors": (
         "build",
-        "os.closerange(3, 256); [write(descriptor) for descriptor in range(3, 1024)]",
+        "os.closerange(3, 256)",
     ),
     "forks": ("build", "if builds == 1: os.fork()"),
     "phases of no name": ("step", "lab.phase(Unspeakable()).__enter__()"),
@@ -166,12 +166,6 @@ class Unspeakable(Exception):
         raise SystemExit(3)
 
     __repr__ = __str__
-
-def write(descriptor):
-    try:
-        os.write(descriptor, b"garbage" + bytes([10]))
-    except OSError:
-        pass
 
 os.chdir("/")
 """

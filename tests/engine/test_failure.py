@@ -43,7 +43,7 @@ CASES = {
         SystemExit(UnspeakableError()),
         "sys.exit((repr() of this UnspeakableError raises SystemExit))",
     ),
-    "syntax": (SyntaxError("bad", ("x.py", "no number", {}, 3)), "SyntaxError: bad (x.py)"),
+    "syntax": (SyntaxError("bad", ("x.py", 3, 1, "x")), "SyntaxError: bad (x.py)"),
     "a mistyped keyword": (
         mistake(lambda: Work(print, input=1)),
         "TypeError: Work.__init__() got an unexpected keyword argument 'input': "
