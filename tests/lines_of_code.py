@@ -8,9 +8,7 @@ Lines of code have no blank line, no comment and no docstring, and the formatter
 """
 
 import ast
-import io
 import sys
-import tokenize
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -20,14 +18,6 @@ BUDGET = ROOT / "budget.toml"
 LONG = 600
 """Lines of any kind: a file with more has a ceiling of its own."""
 _DATA = ("*.toml", "kernels.json")
-_NO_CODE = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-}
 _HEAD = """\
 # The ceilings of lines of code, and of files that are long: tests/project/test_budget.py holds them.
 # After a cut: python tests/lines_of_code.py --store
@@ -42,21 +32,29 @@ def lines_of_file(path):
 
 def lines_of_code(text):
     """How many lines of a Python file are code."""
-    docstrings = set()
+    docstrings, strings = set(), set()
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Expr(value=ast.Constant(value=str())):
-                docstrings.update(range(node.lineno, node.end_lineno + 1))
-    code = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in _NO_CODE:
-            code.update(range(token.start[0], token.end[0] + 1))
-    return len(code - docstrings)
+                docstrings.update(_lines_of(node))
+            case ast.Constant(value=str() | bytes()) | ast.JoinedStr():
+                strings.update(_lines_of(node))
+    code = {number for number, line in enumerate(text.split("\n"), 1) if _says_something(line)}
+    return len((code | strings) - docstrings)
+
+
+def _lines_of(node):
+    return range(node.lineno, node.end_lineno + 1)
+
+
+def _says_something(line):
+    """Whether it is neither blank nor a comment."""
+    return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
 def lines_of_data(text):
     """How many lines of a file that decides something neither are blank nor a comment."""
-    return sum(not line.lstrip().startswith("#") for line in text.split("\n") if line.strip())
+    return sum(map(_says_something, text.split("\n")))
 
 
 def folder_lines(folder):

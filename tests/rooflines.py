@@ -1,4 +1,4 @@
-"""Rooflines that tests and benchmarks draw: one like an H200's, one like a CPU's."""
+"""A roofline like an H200's, that tests draw."""
 
 import devices
 
@@ -25,15 +25,6 @@ H200 = (
     ceiling("host to device", "pinned", 55e9, unit="B/s"),
     ceiling("launch", "enqueue", 2.1e-6, unit="s"),
     *nominal_ceilings(devices.H200),
-)
-CPU = (
-    ceiling("device memory", "triad", 31.5e9, unit="B/s"),
-    ceiling("cache", "triad", 97e9, unit="B/s"),
-    ceiling("matrix", "fp32", 104e9),
-    ceiling("matrix", "fp64", 46e9),
-    ceiling("matrix", "bf16", 220e9),
-    ceiling("matrix", "int8", 411e9),
-    ceiling("launch", "enqueue", 3e-6, unit="s"),
 )
 
 
@@ -75,21 +66,4 @@ def h200():
             ),
         ),
         ((0, 1), (1, 2)),
-    )
-
-
-def cpu():
-    """Sums and products in fp32; one in bf16."""
-    n = 1024
-    return Roofline(
-        CPU,
-        (
-            point(CPU, "ijk", 0.9, flops=2 * n**3, bytes=3 * 4 * n**2 * 64),
-            point(CPU, "ikj", 0.19, flops=2 * n**3, bytes=3 * 4 * n**2 * 16),
-            point(CPU, "tiled", 0.055, flops=2 * n**3, bytes=3 * 4 * n**2 * 4),
-            point(CPU, "mm", 0.0214, flops=2 * n**3, bytes=3 * 4 * n**2),
-            point(CPU, "mm_bf16", 0.0119, dtype="bf16", flops=2 * n**3, bytes=3 * 2 * n**2),
-            point(CPU, "add", 1.7e-3, flops=4 * n**2, bytes=3 * 4 * n**2),
-        ),
-        ((0, 1), (1, 2), (2, 3)),
     )

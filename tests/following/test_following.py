@@ -6,7 +6,7 @@ import pytest
 from alone_and_followed import differences, prepared, read, run, steps_followed
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
-ALWAYS = {"compiled_optimizer", "daemon", "descriptors_closed"}
+ALWAYS = {"compiled_optimizer", "descriptors_closed"}
 """The most telling ones: in the default set, and each has steps that are followed."""
 
 

@@ -1,14 +1,9 @@
-"""What a run came to, against the speedup that is required of it: on recorded runs, and by the
-command line.
-"""
+"""What a run came to, against the speedup that is required of it, on recorded runs."""
 
 import pytest
-from msgspec.structs import replace
 from recorded import run_file
-from scripted import SCENARIO, CommandLine
 
 from gpulab.core.statuses import ExitCode
-from gpulab.report.commands import combine
 from gpulab.session.run import FileSource, Run
 
 
@@ -47,40 +42,3 @@ def test_the_required_speedup_decides_only_what_was_measured(
     assert report.exit_code == code
     if reason is not None:
         assert (report.reason.code, report.reason.variant) == (reason, variant)
-
-
-@pytest.mark.parametrize(
-    ("codes", "first"),
-    [
-        ((0, 6, 5), ExitCode.SLOWER),
-        ((0, 5, 7, 4), ExitCode.WRONG),
-        ((7, 5), ExitCode.INVALID),
-        ((4, 3, 7), ExitCode.FAILED),
-        ((3, 130), ExitCode.INTERRUPTED),
-        ((0, 0), ExitCode.MEASURED),
-    ],
-)
-def test_of_several_runs_the_worst_counts(tmp_path, codes, first):
-    report = report_against("fixes", None, tmp_path)
-    command = combine([replace(report, exit_code=ExitCode(code)) for code in codes], {})
-    assert command.exit_code == first
-
-
-@pytest.mark.parametrize(
-    ("required", "code", "message"),
-    [
-        ("1.9x", 0, "passed: the interval of after begins at"),
-        ("2", 6, "\nafter is not shown to reach the required 2x"),
-        ("100x", 5, "slower than required: the interval of after lies below the required 100x"),
-    ],
-)
-def test_fail_below_is_the_exit_code_of_the_command(
-    lab, monkeypatch, capsys, required, code, message
-):
-    lab.write("mine.py", SCENARIO)
-    gpulab = CommandLine(lab, monkeypatch, capsys)
-    process = gpulab(
-        "--run", "mine.py", "--telemetry", "off", "--json", "out.json", "--fail-below", required
-    )
-    assert process.code == process.result["exit_code"] == code
-    assert message in process.stdout

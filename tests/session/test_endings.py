@@ -70,10 +70,6 @@ def test_an_exit_has_a_kind_a_cause_and_the_line_of_the_scenario(transcript, sto
     )
 
 
-def test_a_trace_that_somebody_wrote_is_no_line():
-    assert failure(exited(code=3, trace=f'File "s.py", line {"9" * 5000}')).line == 999_999_999
-
-
 @pytest.mark.parametrize(
     ("stopped", "kind"),
     [

@@ -88,14 +88,7 @@ def test_parameters_come_from_the_scenario_the_cpu_the_smoke_run_and_then_the_us
         ({"n": "True"}, "n takes a whole number"),
         ({"ratio": "'a'"}, "ratio takes a number, as in ratio=0.5"),
         ({"flag": "maybe"}, "flag takes true or false"),
-        ({"n": "9**64**64"}, "a whole number beyond 9223372036854775807"),
-        ({"n": "1" * 100_000}, "n=1{100}.* takes a whole number.*not a literal"),
-        ({"n": "(" * 3000}, "n takes a whole number, as in n=64 .not a literal"),
-        ({"n": "\udcff"}, "n takes a whole number"),
         ({"ratio": "1e999"}, "ratio takes a number, as in ratio=0.5 .not a finite number"),
-        ({"name": "\udcff"}, "name=.*: write it in UTF-8"),
-        ({"name": "x" * 4097}, "a text has at most 4096 characters"),
-        ({"m" * 9000: "1"}, "has no parameter 'mmm.*8900 more characters.*; its parameters: n=64"),
     ],
 )
 def test_a_parameter_that_is_none_is_a_usage_error(request_of, chosen, message):
@@ -126,7 +119,6 @@ def test_functions_that_are_not_there_are_a_usage_error(request_of, functions, t
         ("", SCENARIO, "its own: n, ratio.; write --sweep name=a,b,c"),
         ("name", SCENARIO, "--sweep name: x has no sweep of it .*; write --sweep name=a,b,c"),
         ("n= , ", SCENARIO, "it has no values; write n=a,b,c"),
-        ("m" * 9000, SCENARIO, "8900 more characters.: x has no sweep of it"),
         ("n=1", FUNCTIONS, r"--sweep requires a scenario, and x\.py has none"),
     ],
 )

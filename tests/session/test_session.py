@@ -19,7 +19,6 @@ from gpulab.core.statuses import ExitCode, FailureKind, Outcome, Stage
 from gpulab.features.telemetry.events import Telemetry, TelemetryEnded, TelemetryLost
 from gpulab.report.build import build_report, fold_all
 from gpulab.session.session import Session
-from gpulab.session.streams import CapturedOutput
 
 
 def test_the_stream_the_file_and_the_order_are_one(tmp_path):
@@ -229,30 +228,6 @@ def test_a_telemetry_process_that_is_killed_ends_telemetry_alone(tmp_path):
     ]
     assert len(of_type(events, TelemetryEnded)) == 1
     assert events[-1].outcome == Outcome.DONE
-
-
-def test_output_keeps_the_first_and_last_lines_and_counts_the_rest():
-    output = CapturedOutput()
-    logs = [
-        log
-        for start in range(0, 5000, 7)
-        for log in output.take(lines(start, min(start + 7, 5000)))
-    ]
-    logs += output.end()
-    shown = [line for log in logs for line in log.lines]
-    assert shown == [f"line {number}" for number in [*range(1000), *range(4000, 5000)]]
-    assert sum(log.skipped for log in logs) == 3000
-
-
-def lines(start, end):
-    return b"".join(b"line %d\n" % number for number in range(start, end))
-
-
-def test_output_without_a_newline_is_bounded():
-    output = CapturedOutput()
-    logs = [log for _ in range(100) for log in output.take(b"x" * 10_000)] + output.end()
-    assert logs
-    assert all(len(line) <= 4096 for log in logs for line in log.lines)
 
 
 def test_somebody_who_never_stops_writing_does_not_hold_the_session(tmp_path):

@@ -38,7 +38,7 @@ def test_what_is_safe_and_what_drives_the_terminal_on_purpose_costs_nothing():
     )
 
 
-@pytest.mark.parametrize("ascii_only", [False, True])
+@pytest.mark.parametrize("ascii_only", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_whatever_a_widget_shows_has_been_looked_at(ascii_only, tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(

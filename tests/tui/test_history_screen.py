@@ -114,6 +114,7 @@ def test_one_is_opened_again_and_two_are_compared(past, tmp_path):
     visit(journey, size=(120, 40))
 
 
+@pytest.mark.slow
 def test_it_opens_on_the_newest_run_of_the_lesson_under_the_cursor(past):
     (entry,) = [entry for entry in catalog([]) if entry.name == "precision"]
     entered(replace(past[0], path=str(entry.path)))
@@ -221,6 +222,7 @@ def test_one_scenario_is_searched_for_and_the_cursor_stays_on_its_run(past):
     visit(journey)
 
 
+@pytest.mark.slow
 def test_a_path_that_is_longer_than_a_line_is_shown_as_a_whole(past):
     folder = Path(past[0].run_file).parent / ("folder" * 20)
     folder.mkdir(parents=True)

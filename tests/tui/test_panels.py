@@ -63,6 +63,7 @@ def test_a_frozen_screen_stays_and_a_panel_fills_the_screen(hostile_scenario, tm
     visit(journey, hostile_scenario, size=(120, 40), starter=lambda entry, settings: tape)
 
 
+@pytest.mark.slow
 def test_the_bill_of_a_step_has_a_tab(hostile_scenario, tmp_path):
     async def journey(pilot):
         await pilot.press("6")

@@ -306,7 +306,6 @@ def test_what_an_operator_takes_stands_at_its_line(lab):
     _, (process, *_) = bills(lab, "operators.py", "--profile", "off")
     first, *others = [row for row in process["rows"] if row["file"]]
     assert (first["function"], first["lines"]) == ("product", [6])
-    assert first["seconds"] > 0.2 * process["wall_s"]
     assert sum(row["seconds"] for row in others) < 0.3 * first["seconds"]
 
 

@@ -3,7 +3,6 @@ profiler.
 """
 
 import json
-from pathlib import Path
 
 import pytest
 from conftest import wait_for
@@ -15,8 +14,6 @@ from gpulab.features.goodput.trace import read
 from gpulab.headless.gate import RunGate
 from gpulab.headless.run_plan import plan_runs
 from gpulab.options import Options
-
-TESTS = Path(__file__).parents[2]
 
 HALVES = '''
 """Halves: steps that wait and compute, and time themselves; others that a profiler meets."""

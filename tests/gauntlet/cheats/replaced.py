@@ -51,62 +51,6 @@ def _softmax(rows_at_a_time):
     return Work(step, inputs=x)
 
 
-# === shared_with_all
-# Makes the baseline slower by what all variants of the file go by.
-
-N, LAYERS = 16, 24
-WEIGHT = torch.randn(N, N, generator=torch.Generator().manual_seed(5)) / 4
-TYPE = torch.float32
-
-
-def reference(lab):
-    x = torch.randn(N, N)
-    return Work(lambda: _layers(x, WEIGHT, TYPE), inputs=x)
-
-
-def weight_with_a_gradient(lab):
-    """Lets autograd record what is done with the weight that all share, and takes it from there for
-    itself.
-
-    Caught by: variants alone or baseline_slowed
-    """
-    x, own = torch.randn(N, N), WEIGHT.detach()
-    WEIGHT.requires_grad_()
-    return Work(lambda: _layers(x, own, torch.float32), inputs=x)
-
-
-def type_for_all(lab):
-    """Sets the type that all compute in to one of twice the size, and computes in another.
-
-    Caught by: variants alone or baseline_slowed
-    """
-    x = torch.randn(N, N)
-    globals()["TYPE"] = torch.float64
-    return Work(lambda: _layers(x, WEIGHT, torch.float32), inputs=x)
-
-
-def _layers(x, weight, dtype):
-    for _ in range(LAYERS):
-        x = (x.to(dtype) @ weight.to(dtype)).tanh().float()
-    return x
-
-
-# --- twins
-# They change what is their own.
-
-
-def weight_with_a_gradient(lab):
-    """Has a copy of the weight, which autograd records, but not in its steps."""
-    x, own = torch.randn(N, N), WEIGHT.clone().requires_grad_()
-    return Work(torch.no_grad()(lambda: _layers(x, own, TYPE)), inputs=x)
-
-
-def type_for_all(lab):
-    """Has a type of its own, the same."""
-    x, dtype = torch.randn(N, N), torch.get_default_dtype()
-    return Work(lambda: _layers(x, WEIGHT, dtype), inputs=x)
-
-
 # === hooked_modules
 # Makes the baseline slower: a hook on all modules, of which it uses none itself.
 

@@ -135,11 +135,7 @@ def compiled_kernels(lesson: str, variant: str, arch: int, **params) -> list[Com
     `params` in place of the lesson's own. None where the lesson leaves the variant out there, or
     the variant has no kernel in Triton, as a library's for scale.
     """
-    return compiled_kernels_of(triton_lessons.lesson(lesson), variant, arch, **params)
-
-
-def compiled_kernels_of(module, variant, arch, **params):
-    """The same, of a module that was loaded for it."""
+    module = triton_lessons.lesson(lesson)
     lab, kernels = _Lab(arch), []
     capability = mock.patch("torch.cuda.get_device_capability", return_value=divmod(arch, 10))
     with _launches_recorded(arch, lab, kernels), capability:
