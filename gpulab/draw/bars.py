@@ -39,7 +39,6 @@ _PHASES = {USEFUL: USEFUL, DATA: "data wait", COPY: "copies", SYNC: "sync"}
 """Phases that are a category."""
 OUTSIDE = "unmarked"
 """The name of the time outside every phase, which may be of any category."""
-_OUTSIDE = ("-", "dim")
 _OWN_STYLES = ("bright_cyan", "bright_blue", "bright_green", "white", "bright_white")
 
 
@@ -89,7 +88,7 @@ def phases(shares: Sequence[Mapping[str, float]]) -> list[list[StepPart]]:
     )
     letters = _own_letters(own)
     looks = {name: CATEGORIES[_PHASES[name]] for name in sorted(_PHASES, key=_place)}
-    looks[UNMARKED] = _OUTSIDE
+    looks[UNMARKED] = ("-", "dim")
     looks |= {
         name: (letters[index], _OWN_STYLES[index % len(_OWN_STYLES)])
         for index, name in enumerate(own)

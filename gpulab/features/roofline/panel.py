@@ -6,7 +6,6 @@ from gpulab.core.payloads import LAUNCH
 from gpulab.core.statuses import Stage
 from gpulab.core.units import percent_of_roof
 from gpulab.draw.area import Area
-from gpulab.draw.blocks import lines_of
 from gpulab.draw.panel import Panel, Rows, bands, name_width, style_of
 from gpulab.draw.plot import plot
 from gpulab.features.roofline.figure import roofline_figure
@@ -49,7 +48,7 @@ def _draw(run: LiveReport, area: Area) -> None:
         figure = roofline_figure(roofline)
         if figure is not None:
             drawn = plot(figure, area.width, area.height)
-            for row, line in enumerate(lines_of(drawn)):
+            for row, line in enumerate(drawn.split(allow_blank=True)):
                 area.put_text(row, 0, line)
             return
     names = name_width(run, area.width)
