@@ -14,7 +14,6 @@ from gpulab.catalog.reader import read_text
 from gpulab.catalog.source import UnreadableError
 from gpulab.catalog.view import best_comparison
 from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
-from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import BoundKind, Shows
 from gpulab.core.units import plural
 from gpulab.draw.blocks import Block, Group, Heading, Markdown, Table, Text, rows_table
@@ -35,7 +34,7 @@ from gpulab.show.facts import command, facts, source_of
 from gpulab.show.figures import times_figure
 from gpulab.show.headline import outcome
 from gpulab.show.loaded_run import LoadedRun
-from gpulab.show.raw_times import RAW_NOTE, raw_table
+from gpulab.show.raw_times import raw_times
 from gpulab.show.terminal import fits, height, plain_text
 from gpulab.show.view import (
     against_earlier_runs,
@@ -384,15 +383,6 @@ def _code(shown: Shown) -> Iterator[Block]:
         yield Text(f"no source: {shown.loaded.problem}", "dim")
 
 
-def _raw_times(shown: Shown) -> Iterator[Block]:
-    try:
-        yield raw_table(shown.report)
-    except RunFileError as error:
-        yield Text(str(error))
-    else:
-        yield Text(RAW_NOTE, "dim")
-
-
 def _environment(shown: Shown) -> Iterator[Block]:
     if shown.loaded is None:
         return
@@ -422,7 +412,7 @@ PARTS = (
     Part("memory, kernels, tuning, runs alone", _details, _WHOLE_TARGETS),
     Part("lesson", _lesson, Target.PAGE),
     Part("code", _code, _FILES),
-    Part("raw times", _raw_times, Target.MARKDOWN),
+    Part("raw times", lambda shown: raw_times(shown.report), Target.MARKDOWN),
     Part("environment", _environment, _FILES),
     Part("file", _file, Target.SCREEN),
 )
