@@ -64,7 +64,8 @@ def of(block: Block) -> Iterator[str]:
         if isinstance(before, Text) and not is_line:
             yield ""
         if isinstance(leaf, Text) and is_line:
-            yield from map(_line, leaf.plain.strip().splitlines())
+            # the blanks keep the next line from going on with it
+            yield from (f"{markdown_text(line)}  " for line in leaf.plain.strip().splitlines())
             before = leaf
             continue
         before = None
@@ -87,11 +88,6 @@ def _leaf_lines(leaf: Leaf) -> Iterator[str]:
             yield from (*_table(leaf), "")
         case Text() if leaf.plain.strip():
             yield from (*fenced(leaf.plain.splitlines(), "text"), "")
-
-
-def _line(line: str) -> str:
-    """A line that the next one does not go on."""
-    return f"{markdown_text(line)}  "
 
 
 def _table(table: Table) -> Iterator[str]:

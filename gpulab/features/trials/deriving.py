@@ -60,7 +60,7 @@ STARTS = {"F": _start_of_fixes, "w": _start_of_parts}
 
 async def _looked(screen: LabScreen, entry: Entry, make: _Make[T]) -> T | str:
     """What `make` saw of a step, or why it saw nothing."""
-    screen.looks_at(entry)
+    screen.say(f"{entry.name}: analyzing a step ...")
     settings = screen.runs.settings(entry.name)
     with looking() as look:
         return await asyncio.to_thread(_made, make, entry, settings, look)
