@@ -5,8 +5,6 @@ file, and runs no script.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulab.commit import version
@@ -14,9 +12,8 @@ from gpulab.draw.blocks import Block, Group
 from gpulab.show import html
 from gpulab.show.facts import answer, subtitle, title
 from gpulab.show.loaded_run import LoadedRun
-from gpulab.show.markup import Html, element
+from gpulab.show.markup import Html, element, style_sheet
 from gpulab.show.parts import Shown, Target, parts_of
-from gpulab.show.svg import STYLE
 
 if TYPE_CHECKING:
     from gpulab.features.compare.report import ComparisonReport
@@ -62,7 +59,7 @@ def _framed(
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="generator", content=f"gpulab {version()}"),
         element("title", heading),
-        element("style", Html(_style() + STYLE)),
+        element("style", style_sheet("page.css"), style_sheet("svg.css")),
     ]
     body = element(
         "body",
@@ -71,11 +68,6 @@ def _framed(
         element("footer", element("p", footer)),
     )
     return f"<!DOCTYPE html>\n{element('html', element('head', *head), body, lang='en')}\n"
-
-
-@cache
-def _style() -> Html:
-    return Html(Path(__file__).with_name("page.css").read_text(encoding="utf-8"))
 
 
 def _answer(loaded: LoadedRun) -> Iterator[Html]:
