@@ -18,8 +18,8 @@ from gpulab.draw.blocks import (
     joined_leaves,
 )
 from gpulab.show.facts import answer, subtitle, title
-from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.parts import Shown, Target, parts_of
+from gpulab.show.request import request_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from gpulab.report.report import RunReport
 
 
-def document(loaded: LoadedRun) -> str:
+def document(report: RunReport) -> str:
     """The whole file of a run."""
-    report = loaded.report
-    found = answer(loaded)
+    found = answer(report)
+    request, problem = request_of(report)
+    shown = Shown(report, Target.MARKDOWN, request=request, problem=problem)
     lines = [f"# {markdown_text(title(report))}", "", markdown_text(subtitle(report)), ""]
     lines += [f"**{markdown_text(found.short)}** {markdown_text(found.words)}".rstrip(), ""]
-    for name, blocks in parts_of(Shown(report, Target.MARKDOWN, loaded=loaded)):
+    for name, blocks in parts_of(shown):
         lines += [f"## {name[:1].upper()}{name[1:]}", "", *of(Group(*blocks))]
     return "\n".join(lines).rstrip() + "\n"
 

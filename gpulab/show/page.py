@@ -11,27 +11,28 @@ from gpulab.commit import version
 from gpulab.draw.blocks import Block, Group
 from gpulab.show import html
 from gpulab.show.facts import answer, subtitle, title
-from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.markup import Html, element, style_sheet
 from gpulab.show.parts import Shown, Target, parts_of
+from gpulab.show.request import request_of
 
 if TYPE_CHECKING:
     from gpulab.features.compare.report import ComparisonReport
+    from gpulab.report.report import RunReport
 
 _NO_REQUESTS = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(loaded: LoadedRun) -> str:
+def page(report: RunReport) -> str:
     """The whole file of a run."""
-    report = loaded.report
     header = [
         element("p", f"gpulab · {report.scenario}", class_="dim"),
         element("h1", title(report)),
         element("p", subtitle(report), class_="dim"),
-        *_answer(loaded),
+        *_answer(report),
     ]
     made_by = f"Measured and written by gpulab {report.environment.get('gpulab') or ''}"
-    parts = parts_of(Shown(report, Target.PAGE, loaded=loaded))
+    request, problem = request_of(report)
+    parts = parts_of(Shown(report, Target.PAGE, request=request, problem=problem))
     return _framed(f"{report.scenario}: {title(report)}", header, parts, made_by)
 
 
@@ -70,11 +71,11 @@ def _framed(
     return f"<!DOCTYPE html>\n{element('html', element('head', *head), body, lang='en')}\n"
 
 
-def _answer(loaded: LoadedRun) -> Iterator[Html]:
+def _answer(report: RunReport) -> Iterator[Html]:
     """Yield what came out, before all else."""
-    if loaded.report.get("program") is not None:
+    if report.get("program") is not None:
         return
-    found = answer(loaded)
+    found = answer(report)
     strong = element("strong", found.short, class_=html.class_of(found.style))
     yield element("p", strong, element("span", found.words), class_="answer")
     if found.why:

@@ -33,7 +33,6 @@ from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.facts import command, facts, source_of
 from gpulab.show.figures import times_figure
 from gpulab.show.headline import outcome
-from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.raw_times import raw_times
 from gpulab.show.terminal import fits, height, plain_text
 from gpulab.show.view import (
@@ -89,7 +88,9 @@ class Shown:
     report: RunReport
     target: Target
     width: int = 100
-    loaded: LoadedRun | None = None
+    request: RunRequest | None = None
+    problem: str = ""
+    """Why that is not known, of which a file tells."""
     together: RunReport | None = None
     live: LiveReport | None = None
     predicted: Sequence[Block] = ()
@@ -101,10 +102,6 @@ class Shown:
     @property
     def is_program(self) -> bool:
         return self.report.get("program") is not None
-
-    @property
-    def request(self) -> RunRequest | None:
-        return self.loaded.request if self.loaded else None
 
 
 _LEAST_BAR, _MOST_BAR, _WIDEST = 14, 40, 1_000
@@ -379,15 +376,13 @@ def _code(shown: Shown) -> Iterator[Block]:
         names = tuple(variant.name for variant in report.variants)
         kernels = kernels_of(source, names, report.params)
         yield from part("code.view:code_parts", source, report, kernels) or ()
-    elif shown.loaded and shown.loaded.problem:
-        yield Text(f"no source: {shown.loaded.problem}", "dim")
+    elif shown.problem:
+        yield Text(f"no source: {shown.problem}", "dim")
 
 
 def _environment(shown: Shown) -> Iterator[Block]:
-    if shown.loaded is None:
-        return
     table = rows_table()
-    for name, value in facts(shown.loaded):
+    for name, value in facts(shown.report):
         if value:
             table.add_row(Text(name, "dim"), Text(value))
     yield table

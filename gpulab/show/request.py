@@ -4,7 +4,6 @@ run file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpulab.catalog.todays import with_todays_text
@@ -14,24 +13,15 @@ from gpulab.core.run_file import RunFileError, read_run_file
 from gpulab.report.report import RunReport
 
 
-@dataclass(frozen=True)
-class LoadedRun:
-    """`problem` says why there is no more than the report."""
-
-    report: RunReport
-    request: RunRequest | None = None
-    problem: str = ""
-
-
-def load_run(report: RunReport) -> LoadedRun:
-    """With what its run file has, where that can be read."""
+def request_of(report: RunReport) -> tuple[RunRequest | None, str]:
+    """Return the request of a run, where its run file can be read, or why it cannot."""
     if not report.run_file:
-        return LoadedRun(report, problem="nothing of it was kept in a run file")
+        return None, "nothing of it was kept in a run file"
+    path = Path(report.run_file)
     try:
-        path = Path(report.run_file)
         events = with_todays_text(path, read_run_file(path).events)
     except OSError as error:
-        return LoadedRun(report, problem=f"{Path(report.run_file).name}: {error.strerror or error}")
+        return None, f"{path.name}: {error.strerror or error}"
     except RunFileError as error:
-        return LoadedRun(report, problem=str(error))
-    return LoadedRun(report, next((e.request for e in events if isinstance(e, RunStarted)), None))
+        return None, str(error)
+    return next((e.request for e in events if isinstance(e, RunStarted)), None), ""
