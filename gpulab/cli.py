@@ -71,21 +71,6 @@ exit codes:
 """
 
 
-class _Once(argparse.Action):
-    """Keeps the value of a flag, which may be given once: of two argparse drops the first."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        if hasattr(namespace, self.dest):
-            raise argparse.ArgumentError(self, "given twice: write it once")
-        setattr(namespace, self.dest, values)
-
-
 def _add_flags(
     parser: argparse._ActionsContainer, names: Sequence[str], help_of: Mapping[str, str]
 ) -> None:
@@ -94,7 +79,7 @@ def _add_flags(
         flag = flag_of(name)
         how: dict[str, Any] = {"action": "store_true"}
         if flag.takes:
-            how = {"metavar": flag.takes[0], "action": "append" if flag.several else _Once}
+            how = {"metavar": flag.takes[0], "action": "append"}
         if flag.const is not None:
             how |= {"nargs": "?", "const": flag.const}
         how["help"] = help_of.get(name, "").replace("%", "%%")
@@ -198,14 +183,6 @@ def _version() -> str:
     return version()
 
 
-class _Version(argparse.Action):
-    """With the commit, which only this asks for."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        print(f"gpulab {_version()}")
-        parser.exit()
-
-
 class _Parser(argparse.ArgumentParser):
     """Its messages quote what was given, which may hold anything."""
 
@@ -223,6 +200,9 @@ def _run_command(arguments: Sequence[str] | None) -> int:
     own, program = _split(sys.argv[1:] if arguments is None else arguments)
     if any(argument in _HELP for argument in own):
         print(help_text([*own, *([_SEPARATOR] if program is not None else [])]), end="")
+        return 0
+    if "--version" in own:
+        print(f"gpulab {_version()}")
         return 0
     return _guarded(partial(_run_mode, own, program))
 
@@ -252,7 +232,7 @@ def _guarded(run: Callable[[], int]) -> int:
     """Exit code 2 of a command that cannot be carried out as it was given."""
     try:
         return run()
-    except SystemExit as ended:  # by argparse: a mistake, or --version
+    except SystemExit as ended:  # by argparse: a mistake
         return int(ended.code or 0)
     except UsageError as error:
         from gpulab.report.sentences import with_reason
@@ -275,6 +255,11 @@ def _run_mode(own: Sequence[str], after: Sequence[str] | None) -> int:
     given = vars(parser.parse_intermixed_args(own))
     words = [str(word) for word in given.pop("words")]
     given.pop("mode", None)
+    for name, values in given.items():
+        if isinstance(values, list) and not flag_of(name).several:
+            if len(values) > 1:
+                parser.error(f"argument {flag_of(name).name}: given twice: write it once")
+            (given[name],) = values
     if problem := flag_problem(mode, list(given)):
         parser.error(problem)
     program = after if mode in (Mode.SCREEN, Mode.FOLLOW) else None
@@ -365,7 +350,6 @@ def _parser(mode: Mode) -> argparse.ArgumentParser:
     parser = _Parser(prog="gpulab", add_help=False)
     if mode != Mode.SCREEN:
         parser.asked = f"gpulab {'--run --help --' if mode == Mode.FOLLOW else f'{mode} --help'}"
-    parser.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS)
     parser.add_argument("words", nargs="*")
     modes = parser.add_mutually_exclusive_group()
     for flag in _FLAGS:

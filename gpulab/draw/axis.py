@@ -140,16 +140,13 @@ def evened(scale: Scale, cells: int, least: int) -> Scale:
             if below + above <= last:
                 low = first / 10 ** (below / per_decade)
                 high = first * 10 ** ((last - below) / per_decade)
-                ticks = [tick for tick in decades(low, high) if _is_step(tick / first, every)]
+                powers = decades(low, high)
+                ticks = [tick for tick in powers if round(log10(tick / first)) % every == 0]
                 # as bad as so many empty decades: a decade more from one tick to the next
                 cost = log10(high / low) + 0.8 * every
                 found.append((cost, replace(scale, low=low, high=high, ticks=ticks)))
                 break
     return min(found, key=lambda entry: entry[0])[1] if found else scale
-
-
-def _is_step(factor: float, decades: int) -> bool:
-    return round(log10(factor)) % decades == 0
 
 
 def decade(value: float) -> str:

@@ -39,7 +39,6 @@ _PHASES = {USEFUL: USEFUL, DATA: "data wait", COPY: "copies", SYNC: "sync"}
 """Phases that are a category."""
 OUTSIDE = "unmarked"
 """The name of the time outside every phase, which may be of any category."""
-_OUTSIDE = ("-", "dim")
 _OWN_STYLES = ("bright_cyan", "bright_blue", "bright_green", "white", "bright_white")
 
 
@@ -88,8 +87,9 @@ def phases(shares: Sequence[Mapping[str, float]]) -> list[list[StepPart]]:
         )
     )
     letters = _own_letters(own)
-    looks = {name: CATEGORIES[_PHASES[name]] for name in sorted(_PHASES, key=_place)}
-    looks[UNMARKED] = _OUTSIDE
+    order = sorted(_PHASES, key=lambda phase: list(CATEGORIES).index(_PHASES[phase]))
+    looks = {name: CATEGORIES[_PHASES[name]] for name in order}
+    looks[UNMARKED] = ("-", "dim")
     looks |= {
         name: (letters[index], _OWN_STYLES[index % len(_OWN_STYLES)])
         for index, name in enumerate(own)
@@ -156,10 +156,6 @@ def _words_inside(part: StepPart, cells: int, computing: str) -> str:
         if cell_len(words) + 2 <= cells:
             return words
     return ""
-
-
-def _place(phase: str) -> int:
-    return list(CATEGORIES).index(_PHASES[phase])
 
 
 def _own_letters(names: Sequence[str]) -> list[str]:

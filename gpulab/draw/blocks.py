@@ -41,10 +41,6 @@ class Table(rich_table.Table):
         )
 
     @property
-    def gap(self) -> int:
-        return self.padding[1]
-
-    @property
     def cells(self) -> Iterator[tuple[RenderableType, ...]]:
         """Yield the cells of each row."""
         return zip(*(column.cells for column in self.columns), strict=True)
@@ -74,11 +70,6 @@ def styled_words(text: Text) -> Iterator[tuple[str, str]]:
     }
     for style, alike in groupby(styles, key=styles.__getitem__):
         yield "".join(text.plain[start:end] for start, end in alike), style
-
-
-def lines_of(text: Text) -> list[Text]:
-    """A text for each line."""
-    return list(text.split(allow_blank=True))
 
 
 @dataclass(frozen=True)

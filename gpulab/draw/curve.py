@@ -22,7 +22,8 @@ def draw_curve(area: Area, shares: Sequence[float | None], *, filled: bool = Tru
         known = [share for share in pair if share is not None]
         if not known:
             continue
-        style = _style(max(known))
+        place = int(max(0.0, *known) * len(_GRADIENT))
+        style = _GRADIENT[min(len(_GRADIENT) - 1, place)]
         for row in range(area.height):
             below = _LEVELS * (area.height - 1 - row)
             dots = 0
@@ -39,7 +40,3 @@ def _height(share: float, rows: int) -> int:
     """In dots; of several rows the highest stay free, so that two curves do not touch."""
     most = rows * _LEVELS - (rows > 1)
     return max(1, round(min(share, 1.0) * most))
-
-
-def _style(share: float) -> str:
-    return _GRADIENT[min(len(_GRADIENT) - 1, int(max(0.0, share) * len(_GRADIENT)))]

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Braille: the bit of each dot, by row and column."""
-_AXIS_ROWS = 2
-"""Rows below a plot: the axis, and its labels."""
 _LEAST_ROWS = 2
 """From one tick to the next."""
 _SEVERAL = "+"
@@ -41,7 +39,8 @@ class _Plot:
 
     def __init__(self, canvas: Canvas, figure: Figure, y: Scale, width: int, height: int) -> None:
         self._canvas, self._figure = canvas, figure
-        self._rows = max(3, height - 1 - _AXIS_ROWS)
+        # below its title, and above the axis with its labels
+        self._rows = max(3, height - 3)
         y = evened(y, self._rows, _LEAST_ROWS)
         self._up = axis_of(y, self._rows)
         rows = dict(_ticks_up(self._up, y))

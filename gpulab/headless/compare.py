@@ -97,7 +97,7 @@ def _side(name: str, skipped: list[Finding]) -> list[SavedRun]:
         if not path.name.endswith(SUFFIXES):
             continue
         try:
-            run = _opened(path)
+            run = whole_run(path)
         except RunFileError as error:
             skipped.append(file_skipped(file=str(path), why=str(error).removeprefix(f"{path} ")))
         except OSError as error:
@@ -106,7 +106,7 @@ def _side(name: str, skipped: list[Finding]) -> list[SavedRun]:
             if why := _useless(run.report):
                 skipped.append(file_skipped(file=str(path), why=why))
             else:
-                runs.append(run)
+                runs.append(saved_run(run.report, run.state))
     skipped += [
         file_skipped(file=str(each.filename), why=str(each.strerror)) for each in passed_over
     ]
@@ -122,8 +122,3 @@ def _useless(report: RunReport) -> str:
     if report.smoke:
         return "a smoke run is no measurement"
     return str(report.outcome) if report.outcome in _WITHOUT_RESULT else ""
-
-
-def _opened(path: Path) -> SavedRun:
-    run = whole_run(path)
-    return saved_run(run.report, run.state)

@@ -57,7 +57,9 @@ def new(file: str, options: Options) -> int:
     if not file:
         raise UsageError("--new requires FILE, such as --new my_step.py; or --exercise NAME")
     path = Path(file)
-    write_scenario("--new", path, _TEMPLATE.format(title=_title(path.stem)))
+    # without characters that would end a docstring
+    words = re.sub(r"[\W_]+", " ", path.stem).strip().capitalize()
+    write_scenario("--new", path, _TEMPLATE.format(title=words or "My step"))
     open_terminal(ascii_only=options.ascii).say(
         f"wrote {file}; run it: gpulab --run {shlex.quote(file)}"
     )
@@ -111,8 +113,3 @@ def write_scenario(flag: str, path: Path, text: str) -> None:
         raise UsageError(f"{flag} {path}: the file exists, and stays as it is") from None
     except OSError as error:
         raise UsageError(f"{flag} {path}: {error.strerror}") from None
-
-
-def _title(stem: str) -> str:
-    """The words of a file's name, without characters that would end a docstring."""
-    return re.sub(r"[\W_]+", " ", stem).strip().capitalize() or "My step"

@@ -4,10 +4,6 @@ run that was just made and of one that is read from its file: nothing here start
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from gpulab.core.run_file import RunFileError
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features import blocks_of, part, views
 from gpulab.features.goodput.operation_table import full_tables, operations
@@ -18,7 +14,7 @@ from gpulab.options import Options
 from gpulab.report.feature import Section
 from gpulab.report.report import RunReport
 from gpulab.show.parts import Shown, Target, result
-from gpulab.show.raw_times import RAW_NOTE, raw_table
+from gpulab.show.raw_times import raw_times
 from gpulab.show.short_result import short_result
 from gpulab.show.view import failures
 
@@ -60,9 +56,7 @@ def _tables_of_operations(report: RunReport, options: Options) -> list[Block] | 
 
 
 def show_raw(report: RunReport, terminal: Terminal) -> None:
-    with _usage_errors(terminal):
-        terminal.show(raw_table(report))
-        terminal.results.print(RAW_NOTE, style="dim", soft_wrap=not terminal.results.is_terminal)
+    terminal.show(Group(*raw_times(report)))
 
 
 def show_markdown(report: RunReport, terminal: Terminal) -> None:
@@ -71,14 +65,6 @@ def show_markdown(report: RunReport, terminal: Terminal) -> None:
     from gpulab.show.markdown import summary
 
     terminal.say(*summary(report))
-
-
-@contextmanager
-def _usage_errors(terminal: Terminal) -> Iterator[None]:
-    try:
-        yield
-    except RunFileError as error:
-        terminal.note(str(error), "yellow")
 
 
 def _asked_for(report: RunReport, options: Options) -> list[Block]:

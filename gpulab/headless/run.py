@@ -93,7 +93,8 @@ def run_line(report: RunReport, number: int, count: int, *, name_width: int = 0)
         text.append(report.outcome, "bold red")
         return text.append(f"  {sentence_with_place(report.reason)}" if report.reason else "")
     if report.functions:
-        return text.append(", ".join(_times(report)))
+        timed = (f"{each.name} {seconds(time.value)}" for each, time in report.timed)
+        return text.append(", ".join(timed))
     best = mark(report)
     text.append(f"{best.text:>8} ").append(f"{best.verdict:<8}", best.style)
     comparison = best_comparison(report)
@@ -101,12 +102,6 @@ def run_line(report: RunReport, number: int, count: int, *, name_width: int = 0)
         text.append(f" {comparison.variant}  ")
         text.append(interval(comparison.speedup), "dim")
     return text
-
-
-def _times(report: RunReport) -> Iterator[str]:
-    for variant in report.variants:
-        if variant.time_s:
-            yield f"{variant.name} {seconds(variant.time_s.value)}"
 
 
 def ending(reports: Sequence[RunReport]) -> Block:
@@ -159,11 +154,12 @@ class _Command:
         terminal: Terminal,
     ) -> None:
         self._planned, self._options, self._terminal = planned, options, terminal
-        self._required_of = gate.required_of if gate else _nothing
+        self._required_of = gate.required_of if gate else lambda _: Required()
         self._library = _is_library(planned, options)
         self._several = self._library or options.repeat is not None
+        # of those that cannot run here there is a report in place of a request
         self._pending = [
-            planned_run for planned_run in planned if not _is_skipped(planned_run.request)
+            each for each in planned if getattr(each.request, "outcome", None) != Conclusion.SKIPPED
         ]
         self._reports: list[RunReport] = []
         self._swept: list[SweepRuns] = []
@@ -329,14 +325,6 @@ class _Command:
             show_failures(scenario.final, self._terminal)
             if scenario.final.exit_code == ExitCode.INTERRUPTED:
                 break
-
-
-def _nothing(_: str) -> Required:
-    return Required()
-
-
-def _is_skipped(request: RunRequest | RunReport) -> bool:
-    return isinstance(request, RunReport) and request.outcome == Conclusion.SKIPPED
 
 
 def _not_started(planned_run: PlannedRun, error: UsageError) -> RunReport:

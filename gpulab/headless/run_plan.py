@@ -61,7 +61,10 @@ def plan_runs(names: Sequence[str], options: Options, gate: RunGate | None) -> l
     pages = _files_of(labels, "export", options.export)
     pictures = _files_of(labels, "plot", options.plot)
     repetitions = range(options.repeat or 1)
-    numbered = [_numbered(each, at, options.repeat) for at in repetitions for each in labels]
+    numbered = labels
+    if options.repeat:  # sorted by name they are in their order
+        digits = len(str(options.repeat))
+        numbered = [f"{each}-{at + 1:0{digits}}" for at in repetitions for each in labels]
     paths = _paths(numbered, options)
     Path.cwd()  # which fails where that folder was deleted: torch would say that it is broken
     for target in (options.json_file, options.trace):
@@ -105,13 +108,6 @@ def _check(launches: Sequence[Launch], options: Options) -> None:
     for name in options.chosen:
         if len(launches) > 1 and name not in available:
             raise UsageError(f"--set {name}=...: none of the scenarios has such a parameter")
-
-
-def _numbered(label: str, repetition: int, repeat: int | None) -> str:
-    """The label of one of several runs of the same: sorted by name they are in their order."""
-    if not repeat:
-        return label
-    return f"{label}-{repetition + 1:0{len(str(repeat))}}"
 
 
 def _times_only(request: RunRequest) -> RunRequest:

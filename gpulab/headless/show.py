@@ -40,7 +40,10 @@ def show(what: str, options: Options) -> int:
     """Print them. UsageError where there is no such scenario or variant, or nothing that compiles
     it.
     """
-    entry, variant = _named(what)
+    name, _, variant = what.rpartition(":")
+    if not (name and variant.isidentifier()):
+        name, variant = what, ""
+    entry = find(name)
     terminal = open_terminal(ascii_only=options.ascii)
     scenario = entry.scenario
     if entry.error or scenario is None:
@@ -107,12 +110,6 @@ def _check_architecture(arch: str) -> None:
         return
     if arch.rstrip("abcdefghijklmnopqrstuvwxyz") not in known:
         raise UsageError(f"--arch {arch}: this NVRTC compiles for {', '.join(known)}")
-
-
-def _named(what: str) -> tuple[Entry, str]:
-    """The entry of NAME or FILE, and the variant after a colon."""
-    name, _, variant = what.rpartition(":")
-    return (find(name), variant) if name and variant.isidentifier() else (find(what), "")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from gpulab.report.sentences import sentence_with_place
 from gpulab.show import html as as_html
 from gpulab.show.facts import subtitle, title
 from gpulab.show.figures import figures_of
-from gpulab.show.loaded_run import LoadedRun, load_run
 from gpulab.show.parts import Shown, Target, result
 from gpulab.show.svg import file_of
 from gpulab.show.terminal import plain_text
@@ -51,11 +50,6 @@ def _short_result(report: RunReport) -> Group:
     return Group(header(report), *texts(failure_causes(report)), *table)
 
 
-def whole(loaded: LoadedRun) -> str:
-    """All of the result, as `--verbose` prints it, without colours."""
-    return plain_text(result(Shown(loaded.report, Target.TERMINAL)), 100) + "\n"
-
-
 def html(report: RunReport) -> str:
     """Return what the text says, for a notebook: no scripts, no style sheet."""
     return as_html.of(_short_result(report))
@@ -83,13 +77,12 @@ def rendered(report: RunReport, form: str) -> str:
     """The run as a file of that form. ValueError where there is none."""
     if form not in _FORMS:
         raise ValueError(f"{form!r}: write one of {', '.join(_FORMS)}")
-    loaded = load_run(report)
-    if form == "text":
-        return whole(loaded)
+    if form == "text":  # all of it, as --verbose prints it
+        return plain_text(result(Shown(report, Target.TERMINAL)), 100) + "\n"
     # they bring what colours code, which takes a while
     from gpulab.show import markdown, page
 
-    return page.page(loaded) if form == "html" else markdown.document(loaded) + _COMMENT
+    return page.page(report) if form == "html" else markdown.document(report) + _COMMENT
 
 
 def rendered_comparison(report: ComparisonReport, form: str) -> str:

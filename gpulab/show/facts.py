@@ -15,7 +15,6 @@ from gpulab.options import Options
 from gpulab.report.build import CALIBRATION
 from gpulab.report.live import LiveDetail, LiveReport
 from gpulab.report.report import RunReport
-from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.view import outcome_words, short_run
 from gpulab.stats.verdicts import shown
 
@@ -46,9 +45,8 @@ class Answer:
     why: str = ""
 
 
-def answer(loaded: LoadedRun) -> Answer:
+def answer(report: RunReport) -> Answer:
     """Return the answer of the comparison that matters most; without one, of the run."""
-    report = loaded.report
     comparison = LiveReport(report, LiveDetail()).main_comparison if report.compares else None
     if report.timed and not report.has_speedups and not report.smoke:
         variant, time = report.timed[0]
@@ -77,8 +75,7 @@ def source_of(request: RunRequest | None) -> str:
     return subject.source if subject else ""
 
 
-def facts(loaded: LoadedRun) -> Iterator[tuple[str, str]]:
-    report = loaded.report
+def facts(report: RunReport) -> Iterator[tuple[str, str]]:
     device = report.device
     if device:
         yield "device", device.name

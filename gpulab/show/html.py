@@ -16,7 +16,6 @@ from gpulab.draw.blocks import (
     Table,
     Text,
     joined_leaves,
-    lines_of,
     styled_words,
 )
 from gpulab.draw.canvas import fit
@@ -57,7 +56,9 @@ def _leaf_html(leaf: Leaf) -> Html:
 
 def _paragraphs(text: Text) -> Iterator[Text]:
     """The texts between its empty lines."""
-    for has_words, lines in groupby(lines_of(text), key=lambda line: bool(line.plain)):
+    for has_words, lines in groupby(
+        text.split(allow_blank=True), key=lambda line: bool(line.plain)
+    ):
         paragraph = Text("\n").join(lines)
         paragraph.style = text.style
         if has_words and paragraph.plain.strip():

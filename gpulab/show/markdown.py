@@ -18,8 +18,8 @@ from gpulab.draw.blocks import (
     joined_leaves,
 )
 from gpulab.show.facts import answer, subtitle, title
-from gpulab.show.loaded_run import LoadedRun
 from gpulab.show.parts import Shown, Target, parts_of
+from gpulab.show.request import request_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from gpulab.report.report import RunReport
 
 
-def document(loaded: LoadedRun) -> str:
+def document(report: RunReport) -> str:
     """The whole file of a run."""
-    report = loaded.report
-    found = answer(loaded)
+    found = answer(report)
+    request, problem = request_of(report)
+    shown = Shown(report, Target.MARKDOWN, request=request, problem=problem)
     lines = [f"# {markdown_text(title(report))}", "", markdown_text(subtitle(report)), ""]
     lines += [f"**{markdown_text(found.short)}** {markdown_text(found.words)}".rstrip(), ""]
-    for name, blocks in parts_of(Shown(report, Target.MARKDOWN, loaded=loaded)):
+    for name, blocks in parts_of(shown):
         lines += [f"## {name[:1].upper()}{name[1:]}", "", *of(Group(*blocks))]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -64,7 +65,8 @@ def of(block: Block) -> Iterator[str]:
         if isinstance(before, Text) and not is_line:
             yield ""
         if isinstance(leaf, Text) and is_line:
-            yield from map(_line, leaf.plain.strip().splitlines())
+            # the blanks keep the next line from going on with it
+            yield from (f"{markdown_text(line)}  " for line in leaf.plain.strip().splitlines())
             before = leaf
             continue
         before = None
@@ -87,11 +89,6 @@ def _leaf_lines(leaf: Leaf) -> Iterator[str]:
             yield from (*_table(leaf), "")
         case Text() if leaf.plain.strip():
             yield from (*fenced(leaf.plain.splitlines(), "text"), "")
-
-
-def _line(line: str) -> str:
-    """A line that the next one does not go on."""
-    return f"{markdown_text(line)}  "
 
 
 def _table(table: Table) -> Iterator[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from html import escape
+from pathlib import Path
 
 from gpulab.core.text import plain
 
@@ -37,3 +39,9 @@ def joined(parts: Iterable[str]) -> Html:
 def escaped(text: str) -> Html:
     """Return what a reader can see of a text, as HTML."""
     return Html(escape(plain(text)))
+
+
+@cache
+def style_sheet(name: str) -> Html:
+    """A style sheet that ships with the package."""
+    return Html(Path(__file__).with_name(name).read_text(encoding="utf-8"))

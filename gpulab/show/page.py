@@ -5,36 +5,34 @@ file, and runs no script.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulab.commit import version
 from gpulab.draw.blocks import Block, Group
 from gpulab.show import html
 from gpulab.show.facts import answer, subtitle, title
-from gpulab.show.loaded_run import LoadedRun
-from gpulab.show.markup import Html, element
+from gpulab.show.markup import Html, element, style_sheet
 from gpulab.show.parts import Shown, Target, parts_of
-from gpulab.show.svg import STYLE
+from gpulab.show.request import request_of
 
 if TYPE_CHECKING:
     from gpulab.features.compare.report import ComparisonReport
+    from gpulab.report.report import RunReport
 
 _NO_REQUESTS = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(loaded: LoadedRun) -> str:
+def page(report: RunReport) -> str:
     """The whole file of a run."""
-    report = loaded.report
     header = [
         element("p", f"gpulab · {report.scenario}", class_="dim"),
         element("h1", title(report)),
         element("p", subtitle(report), class_="dim"),
-        *_answer(loaded),
+        *_answer(report),
     ]
     made_by = f"Measured and written by gpulab {report.environment.get('gpulab') or ''}"
-    parts = parts_of(Shown(report, Target.PAGE, loaded=loaded))
+    request, problem = request_of(report)
+    parts = parts_of(Shown(report, Target.PAGE, request=request, problem=problem))
     return _framed(f"{report.scenario}: {title(report)}", header, parts, made_by)
 
 
@@ -62,7 +60,7 @@ def _framed(
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="generator", content=f"gpulab {version()}"),
         element("title", heading),
-        element("style", Html(_style() + STYLE)),
+        element("style", style_sheet("page.css"), style_sheet("svg.css")),
     ]
     body = element(
         "body",
@@ -73,16 +71,11 @@ def _framed(
     return f"<!DOCTYPE html>\n{element('html', element('head', *head), body, lang='en')}\n"
 
 
-@cache
-def _style() -> Html:
-    return Html(Path(__file__).with_name("page.css").read_text(encoding="utf-8"))
-
-
-def _answer(loaded: LoadedRun) -> Iterator[Html]:
+def _answer(report: RunReport) -> Iterator[Html]:
     """Yield what came out, before all else."""
-    if loaded.report.get("program") is not None:
+    if report.get("program") is not None:
         return
-    found = answer(loaded)
+    found = answer(report)
     strong = element("strong", found.short, class_=html.class_of(found.style))
     yield element("p", strong, element("span", found.words), class_="answer")
     if found.why:

@@ -14,7 +14,6 @@ from gpulab.catalog.reader import read_text
 from gpulab.catalog.source import UnreadableError
 from gpulab.catalog.view import best_comparison
 from gpulab.core.jobs import RunRequest, ScenarioFile, subject_of
-from gpulab.core.run_file import RunFileError
 from gpulab.core.statuses import BoundKind, Shows
 from gpulab.core.units import plural
 from gpulab.draw.blocks import Block, Group, Heading, Markdown, Table, Text, rows_table
@@ -28,8 +27,7 @@ from gpulab.report.report import RunReport, VariantReport
 from gpulab.show.facts import command, facts, source_of
 from gpulab.show.figures import times_figure
 from gpulab.show.headline import outcome
-from gpulab.show.loaded_run import LoadedRun
-from gpulab.show.raw_times import RAW_NOTE, raw_table
+from gpulab.show.raw_times import raw_times
 from gpulab.show.terminal import fits, height, plain_text
 from gpulab.show.view import (
     against_earlier_runs,
@@ -84,7 +82,9 @@ class Shown:
     report: RunReport
     target: Target
     width: int = 100
-    loaded: LoadedRun | None = None
+    request: RunRequest | None = None
+    problem: str = ""
+    """Why that is not known, of which a file tells."""
     together: RunReport | None = None
     live: LiveReport | None = None
     predicted: Sequence[Block] = ()
@@ -96,10 +96,6 @@ class Shown:
     @property
     def is_program(self) -> bool:
         return self.report.get("program") is not None
-
-    @property
-    def request(self) -> RunRequest | None:
-        return self.loaded.request if self.loaded else None
 
 
 _LEAST_BAR, _MOST_BAR, _WIDEST = 14, 40, 1_000
@@ -372,24 +368,13 @@ def _code(shown: Shown) -> Iterator[Block]:
         names = tuple(variant.name for variant in report.variants)
         kernels = kernels_of(source, names, report.params)
         yield from part("code.view:code_parts", source, report, kernels) or ()
-    elif shown.loaded and shown.loaded.problem:
-        yield Text(f"no source: {shown.loaded.problem}", "dim")
-
-
-def _raw_times(shown: Shown) -> Iterator[Block]:
-    try:
-        yield raw_table(shown.report)
-    except RunFileError as error:
-        yield Text(str(error))
-    else:
-        yield Text(RAW_NOTE, "dim")
+    elif shown.problem:
+        yield Text(f"no source: {shown.problem}", "dim")
 
 
 def _environment(shown: Shown) -> Iterator[Block]:
-    if shown.loaded is None:
-        return
     table = rows_table()
-    for name, value in facts(shown.loaded):
+    for name, value in facts(shown.report):
         if value:
             table.add_row(Text(name, "dim"), Text(value))
     yield table
@@ -414,7 +399,7 @@ PARTS = (
     Part("memory, kernels, tuning, runs alone", _details, _WHOLE_TARGETS),
     Part("lesson", _lesson, Target.PAGE),
     Part("code", _code, _FILES),
-    Part("raw times", _raw_times, Target.MARKDOWN),
+    Part("raw times", lambda shown: raw_times(shown.report), Target.MARKDOWN),
     Part("environment", _environment, _FILES),
     Part("file", _file, Target.SCREEN),
 )

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean, median, quantiles, stdev
 
+from gpulab.core.run_file import RunFileError
 from gpulab.core.units import seconds
-from gpulab.draw.blocks import Table, columns_table
+from gpulab.draw.blocks import Block, Table, Text, columns_table
 from gpulab.report.report import RunReport
 
-RAW_NOTE = (
-    "raw: every block, disturbed ones too, per step. Not a basis for the verdict, which is of pairs"
-    " of blocks within each process"
-)
 _HEADS = ("blocks", "steps", "min", "median", "mean", "std dev", "p5", "p95", "p99")
 
 
-def raw_table(report: RunReport) -> Table:
+def raw_times(report: RunReport) -> Iterator[Block]:
+    """Yield the distribution of the times of each variant, or why it is not known."""
+    try:
+        yield _table(report)
+    except RunFileError as error:
+        yield Text(str(error), "yellow")
+        return
+    yield Text(
+        "raw: every block, disturbed ones too, per step. Not a basis for the verdict, which is of "
+        "pairs of blocks within each process",
+        "dim",
+    )
+
+
+def _table(report: RunReport) -> Table:
     """A row a variant: how many blocks, of how many steps, and the distribution of their times per
     step. RunFileError where the run file is gone.
     """

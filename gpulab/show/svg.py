@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpulab.draw.axis import Axis, axis_of
 from gpulab.draw.figure import Figure, Line, Mark, Scale
-from gpulab.show.markup import Html, element
+from gpulab.show.markup import Html, element, style_sheet
 
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _WIDTH, _HEIGHT = 720, 380
@@ -17,18 +17,6 @@ _NEAR, _LINE = 120, 13
 """Pixels that a name takes, and a line of text."""
 _LETTER = 7.3
 """Pixels of a letter, about."""
-STYLE = Html(
-    ".figure{color:#1a1d21;font:12px system-ui,sans-serif;max-width:100%;height:auto}"
-    ".figure text{fill:currentColor}.figure .soft{opacity:.65}.figure .grid{stroke:currentColor;"
-    "opacity:.15}.figure path,.figure .axis{fill:none;stroke:currentColor}"
-    ".figure .cyan{color:#0b6b78}.figure .green{color:#1a7431}.figure .red{color:#b3261e}"
-    ".figure .bright_magenta{color:#b0578d}"
-    ".figure .magenta{color:#8e2a8b}.figure .yellow{color:#8a5a00}.figure .blue{color:#1f56b5}"
-    ".figure .fill{fill:currentColor;opacity:.75}.figure .dashed{stroke-dasharray:3 4}"
-    "@media (prefers-color-scheme:dark){.figure{color:#e3e6ea}.figure .cyan{color:#5fd0de}"
-    ".figure .green{color:#7bd88f}.figure .red{color:#ff8a80}.figure .magenta{color:#e59be2}"
-    ".figure .yellow{color:#e8b64c}.figure .blue{color:#8ab4f8}}"
-)
 
 
 def file_of(figures: Sequence[Figure]) -> str:
@@ -38,7 +26,7 @@ def file_of(figures: Sequence[Figure]) -> str:
     for figure in figures:
         inner.append(element("g", svg(figure), transform=f"translate(0 {top})"))
         top += _height(figure) + _BOTTOM
-    style = element("style", STYLE)
+    style = element("style", style_sheet("svg.css"))
     title = element("title", "gpulab")  # by which --plot knows what it may replace
     size = f"0 0 {_WIDTH} {top}"
     whole = element("svg", title, style, *inner, xmlns=_NAMESPACE, viewBox=size, class_="figure")

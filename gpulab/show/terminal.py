@@ -41,7 +41,7 @@ def _least_width(table: Table) -> int:
     """Return the cells of its longest words, and of columns that do not wrap; Rich's measure takes
     these for words too.
     """
-    cells = table.gap * (len(table.columns) - 1)
+    cells = table.padding[1] * (len(table.columns) - 1)
     for column in table.columns:
         if column.width is not None:
             cells += column.width

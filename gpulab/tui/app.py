@@ -416,18 +416,19 @@ class LabApp(App[int]):
         """Ask for the parameters, the device and the time of the scenario under the cursor, and for
         a sweep.
         """
-        from gpulab.tui.screens.options import Chosen, OptionsScreen
+        from gpulab.tui.screens.options import OptionsScreen
 
         entry = self._lab.chosen
         if entry is None or entry.row.error:
             return
 
-        def take(chosen: Chosen | None) -> None:
+        def take(chosen: tuple[Options, str, bool] | None) -> None:
             if chosen is not None:
-                self._lab.runs.choose(entry.name, chosen.settings)
+                settings, sweep, run = chosen
+                self._lab.runs.choose(entry.name, settings)
                 self._lab.refresh_rows()
-                if chosen.run:
-                    self._lab.run(sweep=chosen.sweep or None)
+                if run:
+                    self._lab.run(sweep=sweep or None)
 
         settings = self._lab.runs.settings(entry.name)
         self.push_screen(OptionsScreen(entry, settings, at_sweep=at_sweep), take)

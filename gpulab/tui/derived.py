@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -55,14 +55,6 @@ Start = Callable[[], str | None]
 """Starts a run; returns the problem where that cannot be."""
 
 
-@dataclass(frozen=True)
-class Choice(Generic[T]):
-    """A line of a list. `value` is None where it cannot be chosen."""
-
-    text: Text
-    value: T | None
-
-
 @contextmanager
 def looking() -> Iterator[Look]:
     """Ends the look with whoever waits for it: asyncio does not end before its threads."""
@@ -73,11 +65,15 @@ def looking() -> Iterator[Look]:
         look.cancel()
 
 
-async def one_of(screen: LabScreen, title: str, choices: Sequence[Choice[T]]) -> T | None:
-    """Let the user choose one: it starts a run."""
-    lines = [(choice.text, choice.value is not None) for choice in choices]
+async def one_of(
+    screen: LabScreen, title: str, choices: Sequence[tuple[Text, T | None]]
+) -> T | None:
+    """Let the user choose one, of lines with their values, None of those that cannot be chosen: it
+    starts a run.
+    """
+    lines = [(text, value is not None) for text, value in choices]
     place = await screen.app.push_screen_wait(ChooseScreen(title, lines))
-    return None if place is None else choices[place].value
+    return None if place is None else choices[place][1]
 
 
 def launch_of(entry: Entry, settings: Options) -> tuple[Launch, Options]:

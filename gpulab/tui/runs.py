@@ -139,7 +139,13 @@ class Runs:
             return with_reason(str(error), error.reason)
         if isinstance(source, Finding):
             return sentence(source)
-        self._take(entry.name, source)
+        from gpulab.session.run import Run
+
+        self.running, self.stopping = entry.name, False
+        self._then = None
+        self.together.pop(entry.name, None)
+        self.reopened.discard(entry.name)
+        self._runs[entry.name] = Run(source)
         return None
 
     def _path(self, entry: Entry, label: str) -> Path:
@@ -147,15 +153,6 @@ class Runs:
         from gpulab.session.run_files import default_path
 
         return default_path(label, self.settings(entry.name).share)
-
-    def _take(self, name: str, source: Source) -> None:
-        from gpulab.session.run import Run
-
-        self.running, self.stopping = name, False
-        self._then = None
-        self.together.pop(name, None)
-        self.reopened.discard(name)
-        self._runs[name] = Run(source)
 
     def poll(self) -> str | None:
         """Take in what came; the name of the scenario whose run, or whose sweep, has ended with

@@ -10,7 +10,7 @@ from gpulab.catalog.catalog import ScenarioRow
 from gpulab.catalog.needs import default_device, gpu_model, torch_version
 from gpulab.catalog.view import replay_hint
 from gpulab.core.units import plural
-from gpulab.draw.blocks import Text, lines_of
+from gpulab.draw.blocks import Text
 from gpulab.draw.canvas import wide
 from gpulab.options import Options
 from gpulab.report.sentences import sentence
@@ -92,7 +92,7 @@ def in_the_middle(text: Text, size: tuple[int, int]) -> Text:
     """Return a text of one style in the middle of an empty pane."""
     width, height = size
     lines: list[str] = []
-    for line in lines_of(text):
+    for line in text.split(allow_blank=True):
         lines += wrap(line.plain, min(width, 72)) or [""]
     above = max(0, height - len(lines)) // 2
     centred = [" " * ((width - wide(line)) // 2) + line for line in lines]

@@ -17,7 +17,6 @@ from gpulab.headless.scripting import load
 from gpulab.session.saved import recordings
 from gpulab.show.display import rendered
 from gpulab.show.figures import figures_of
-from gpulab.show.loaded_run import load_run
 from gpulab.show.markdown import document
 from gpulab.show.page import page
 
@@ -70,7 +69,7 @@ def forged(report):
 def test_a_page_shows_texts_as_texts_and_asks_for_nothing(recorded, tmp_path):
     report = report_of(recorded, tmp_path)
     for each in (report, forged(report)):
-        text = page(load_run(replace(each, run_file=report.run_file)))
+        text = page(replace(each, run_file=report.run_file))
         read = Strict(text)
         assert text == plain(text)
         assert not read.tags & {"script", "img", "link", "iframe", "object", "base", "a"}
@@ -118,7 +117,7 @@ def assert_nothing_but_text(markdown):
 @EACH_RECORDING
 def test_markdown_of_hostile_runs_is_whole(recorded, tmp_path):
     report = report_of(recorded, tmp_path)
-    record = load_run(replace(forged(report), run_file=report.run_file))
+    record = replace(forged(report), run_file=report.run_file)
     assert_nothing_but_text(document(record))
 
 
@@ -138,7 +137,7 @@ def test_the_page_of_a_normal_run_is_small(path):
 
 def test_the_page_shows_the_roofline_and_the_parts_as_a_terminal_does(tmp_path):
     report = report_of("lesson-batched_matmul", tmp_path)
-    texts = "".join(Strict(page(load_run(report))).texts)
+    texts = "".join(Strict(page(report)).texts)
     for figure in figures_of(report):
         assert figure.title in texts
     for words in ("FLOP/byte", "where the time goes", "of a step"):

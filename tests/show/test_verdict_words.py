@@ -28,7 +28,6 @@ from gpulab.report.past import kept_of
 from gpulab.report.sentences import to_json
 from gpulab.show.facts import answer
 from gpulab.show.headline import outcome
-from gpulab.show.loaded_run import load_run
 from gpulab.show.markdown import comparison as comparison_markdown
 from gpulab.show.short_result import short_result
 from gpulab.show.view import comparison_table
@@ -71,7 +70,7 @@ def faces(report):
         "junit": case.message,
         "history": last_run(past),
         "line": repr(report),
-        "answer": answer(load_run(report)).short,
+        "answer": answer(report).short,
         "json": json.loads(to_json(report))["comparisons"][0]["shown"]["words"],
     }
 
@@ -142,7 +141,7 @@ def test_a_smoke_run_says_that_it_runs_and_whether_outputs_agree():
             repr(smoke),
             printed(short_result(smoke), 100),
         ]
-        return [*said, answer(load_run(smoke)).short]
+        return [*said, answer(smoke).short]
 
     for text in checked(CheckState.PASSED):
         assert "runs, outputs agree" in text
@@ -153,7 +152,7 @@ def test_a_smoke_run_says_that_it_runs_and_whether_outputs_agree():
 
 def test_one_variant_alone_has_its_time_and_no_words_of_comparisons():
     alone = run(variant("only"), control=CONTROL)
-    assert answer(load_run(alone)).short == "1.00 ms"
+    assert answer(alone).short == "1.00 ms"
     text = printed(short_result(alone), 100)
     assert re.search(r"^only +1.00 ms +±1.0% *$", text, re.MULTILINE)
     assert not re.search(r"MEASURED|baseline|speedup|verdict|control", text)

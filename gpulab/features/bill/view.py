@@ -47,7 +47,8 @@ def bill(report: RunReport) -> Block | None:
     blocks: list[Block] = ["", *(Text(line, "yellow") for line in lines(part.advice, where))]
     blocks.append(_table(first, _MOST_ROWS))
     blocks += _facts(first)
-    blocks.append(Text(_note(first), "dim"))
+    sampling = f"sampling took {first.sampling_s / first.wall_s:.1%}"
+    blocks.append(Text(f"{METHOD}; {sampling}", "dim"))
     ranks = [each for each in part.bills if each.rank is not None and each.role == PROGRAM]
     if len(ranks) > 1:
         blocks += ["", _by_rank(ranks)]
@@ -83,11 +84,6 @@ def where(row: BillRow) -> str:
     return one_line(plain(f"{place} {row.function}".strip()))
 
 
-def _function(row: BillRow) -> str:
-    """Return the function of a row, without its lines."""
-    return one_line(plain(f"{PurePath(row.file).name} {row.function}".strip()))
-
-
 def cause_of(row: BillRow, *, waits_too: bool = True) -> str:
     """Return the cause in words; `waits_too`: and whether it is mostly waiting."""
     words = _WORDS.get(row.cause, row.cause)
@@ -103,11 +99,6 @@ def cause_of(row: BillRow, *, waits_too: bool = True) -> str:
     if waits_too and row.waited_s > 0.8 * row.seconds:
         words += ", waiting"
     return plain(words)
-
-
-def _source(row: BillRow) -> str:
-    """Return the text of its first line, as it was when it ran."""
-    return "" if row.cause == "import" else one_line(plain(row.source))
 
 
 def _table(process: ProcessBill, most: int) -> Block:
@@ -128,10 +119,11 @@ def _rows(process: ProcessBill, most: int, width: int) -> Block:
     for row in process.rows[:most]:
         style = "dim" if row.cause in COUNTED or row.cause == OTHERS else ""
         place = Text(where(row))
-        if source := _source(row):
+        if row.cause != "import" and (source := one_line(plain(row.source))):
             place.append(f"\n{fit(source, source_width)}", "dim")
         share = f"{row.seconds / process.wall_s:.1%}"
-        table.add_row(_seconds(row), share, Text(cause_of(row), style), place)
+        error = f" ±{row.error_s:.2f}" if row.error_s >= 0.01 else ""
+        table.add_row(f"{row.seconds:.2f}{error}", share, Text(cause_of(row), style), place)
     left = sum(row.seconds for row in process.rows[most:])
     if left:
         rows = plural(len(process.rows) - most, "more row")
@@ -145,9 +137,8 @@ def _by_rank(ranks: Sequence[ProcessBill]) -> Block:
     found: dict[tuple[str, str], list[float]] = {}
     for place, process in enumerate(ranks):
         for row in process.rows:
-            each = found.setdefault(
-                (cause_of(row, waits_too=False), _function(row)), [0.0] * len(ranks)
-            )
+            function = one_line(plain(f"{PurePath(row.file).name} {row.function}".strip()))
+            each = found.setdefault((cause_of(row, waits_too=False), function), [0.0] * len(ranks))
             each[place] += row.seconds
     differing = sorted(found.items(), key=lambda row: min(row[1]) - max(row[1]))
     table = columns_table()
@@ -204,12 +195,3 @@ def _steps(kind: StepKind) -> str:
     return (
         f"{words}; {kind.slow} over 2x p50 took {seconds(kind.slow_s)}, {share:.0%} {cause}{place}"
     )
-
-
-def _seconds(row: BillRow) -> str:
-    error = f" ±{row.error_s:.2f}" if row.error_s >= 0.01 else ""
-    return f"{row.seconds:.2f}{error}"
-
-
-def _note(process: ProcessBill) -> str:
-    return f"{METHOD}; sampling took {process.sampling_s / process.wall_s:.1%}"

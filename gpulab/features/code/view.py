@@ -12,7 +12,7 @@ from math import prod
 
 from gpulab.core.payloads import KernelText
 from gpulab.core.units import plus_minus, seconds
-from gpulab.draw.blocks import Block, Code, Group, Heading, Text, lines_of
+from gpulab.draw.blocks import Block, Code, Group, Heading, Text
 from gpulab.draw.highlight import highlighted
 from gpulab.draw.styles import STYLES
 from gpulab.features import present
@@ -174,7 +174,7 @@ class MarkedCode:
     def block(self) -> Code:
         """With each line in its colours."""
         whole = "\n".join(self.code.lines)
-        lines = lines_of(highlighted(whole, self.language))[: len(self.code.lines)]
+        lines = highlighted(whole, self.language).split(allow_blank=True)[: len(self.code.lines)]
         signs = [self.sign if place in self.changed else " " for place in range(len(lines))]
         numbers = range(self.code.first, self.code.first + len(lines))
         return Code(list(zip(numbers, signs, lines, strict=True)), self.failed)

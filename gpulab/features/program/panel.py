@@ -24,7 +24,7 @@ def _draw(run: LiveReport, area: Area) -> None:
     program = run.report.program
     if program is None:
         return
-    lines = rows(run.report, program)
+    lines = list(rows(run.report, program))
     if not program.steps:
         lines = [("steps", "none so far: the first one ends with an optimizer or a module")]
     for row, (name, words) in enumerate(lines[: area.height]):

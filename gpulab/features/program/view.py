@@ -30,16 +30,14 @@ def program_view(report: RunReport) -> Table | None:
     return table
 
 
-def rows(report: RunReport, program: ProgramReport) -> list[tuple[str, str]]:
-    """Names and figures, as far as there are some."""
-    return list(_rows(report, program))
-
-
-def _rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]]:
+def rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]]:
+    """Yield names and figures, as far as there are some."""
     yield "ended", ended(program)
     if program.mark is None:
         return
-    words = f"{_count_prefix(program)}{program.steps:,} {_MARKS[program.mark]}"
+    words = f"{program.steps:,} {_MARKS[program.mark]}"
+    if program.wall_s is not None and program.code != 0:
+        words = f"at least {words}"  # one that was killed has not told of its newest ones
     if program.first_step_s is not None:
         words += f"; the first ended after {seconds(program.first_step_s)}"
     yield "steps", words
@@ -68,12 +66,6 @@ def _kinds(program: ProgramReport) -> Iterator[str]:
     left = len(program.kinds) - _MOST_KINDS
     if left > 0:
         yield f"{left:,} more"
-
-
-def _count_prefix(program: ProgramReport) -> str:
-    """Before a count of steps: a process that was killed has not told of its newest ones."""
-    is_over = program.wall_s is not None
-    return "at least " if is_over and program.code != 0 else ""
 
 
 def ended(program: ProgramReport) -> str:

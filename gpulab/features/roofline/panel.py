@@ -5,7 +5,6 @@ from __future__ import annotations
 from gpulab.core.payloads import LAUNCH
 from gpulab.core.units import percent_of_roof
 from gpulab.draw.area import Area
-from gpulab.draw.blocks import lines_of
 from gpulab.draw.panel import Panel, Rows, bands, name_width, style_of
 from gpulab.draw.plot import plot
 from gpulab.features.roofline.bound import Point
@@ -39,7 +38,7 @@ def _draw(run: LiveReport, area: Area) -> None:
     if figure is None:
         _draw_shares(run, area, list(roofline.points))
         return
-    for row, line in enumerate(lines_of(plot(figure, area.width, area.height))):
+    for row, line in enumerate(plot(figure, area.width, area.height).split(allow_blank=True)):
         area.put_text(row, 0, line)
 
 

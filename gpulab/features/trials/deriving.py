@@ -17,7 +17,7 @@ from gpulab.report.sentences import with_reason
 from gpulab.session.drive import StoppedError
 from gpulab.session.launch import Launch
 from gpulab.session.look import Look
-from gpulab.tui.derived import Choice, Start, launch_of, looking, one_of
+from gpulab.tui.derived import Start, launch_of, looking, one_of
 
 if TYPE_CHECKING:
     from gpulab.tui.screens.lab import LabScreen
@@ -60,7 +60,7 @@ STARTS = {"F": _start_of_fixes, "w": _start_of_parts}
 
 async def _looked(screen: LabScreen, entry: Entry, make: _Make[T]) -> T | str:
     """What `make` saw of a step, or why it saw nothing."""
-    screen.looks_at(entry)
+    screen.say(f"{entry.name}: analyzing a step ...")
     settings = screen.runs.settings(entry.name)
     with looking() as look:
         return await asyncio.to_thread(_made, make, entry, settings, look)
@@ -77,13 +77,15 @@ def _made(make: _Make[T], entry: Entry, settings: Options, look: Look) -> T | st
     return seen if seen.able else seen.NOTHING
 
 
-def _choices(parts: Parts) -> list[Choice[list[StepPart]]]:
+def _choices(parts: Parts) -> list[tuple[Text, list[StepPart] | None]]:
     """All parts, then each with its share of the step; those that cannot be delayed say why."""
-    choices = [Choice(Text("all parts, one after the other"), parts.able)]
+    choices: list[tuple[Text, list[StepPart] | None]] = [
+        (Text("all parts, one after the other"), parts.able)
+    ]
     for part in sorted(parts.all, key=lambda part: -part.seconds):
         share = part.seconds / parts.step_s if parts.step_s else 0.0
         text = Text(f"{share:>6.1%}  " if share else "        ")
         text.append(part_name(part))
         text.append(f": {part.why_not}" if part.why_not else "", "dim")
-        choices.append(Choice(text, None if part.why_not else [part]))
+        choices.append((text, None if part.why_not else [part]))
     return choices

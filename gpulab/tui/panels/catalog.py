@@ -92,7 +92,7 @@ class ScenarioList(OptionList):
         self._found: Mapping[str, str] | None = None
         self._before_search: str | None = None
         super().__init__(*self._options_of(rows), **options)  # type: ignore[arg-type]
-        self._name_frame()
+        self.border_title = "course"
         if first := self._first_to_run():
             self.highlighted = self.get_option_index(first)
 
@@ -148,25 +148,16 @@ class ScenarioList(OptionList):
         the course.
         """
         self._by_course = not self._by_course
-        before = self.chosen
-        self._show(self._shown_rows)
-        self._name_frame()
-        if before is not None:
-            self.highlighted = self.get_option_index(before)
-        return self._by_course
-
-    def _name_frame(self) -> None:
+        self._show(self._shown_rows, self.chosen)
         self.border_title = "course" if self._by_course else "topics"
+        return self._by_course
 
     def list_again(self, rows: Sequence[ScenarioRow]) -> None:
         """List these; the cursor stays on its own where that is among them."""
         before = self.chosen
         self._rows = {row.name: row for row in rows}
         self._name_width = max((len(row.name) for row in rows), default=0)
-        self._show(rows)
-        chosen = before if before in self._rows else self._first_to_run()
-        if chosen is not None:
-            self.highlighted = self.get_option_index(chosen)
+        self._show(rows, before if before in self._rows else self._first_to_run())
 
     def go_to(self, name: str) -> None:
         """Put the cursor on it, in sight of all."""
@@ -200,14 +191,11 @@ class ScenarioList(OptionList):
             self._before_search = self.chosen
         before, self._found = self.chosen or self._before_search, found
         rows = self._shown_rows
-        self._show(rows)
         best = self._rows if found is None else by_name(found)
-        names = [
-            row.name for _, members in self._groups(rows) for row in members if row.name in best
-        ]
-        if names:
-            stays = found is None and before in names
-            self.highlighted = self.get_option_index(before if stays and before else names[0])
+        ordered = (row.name for _, members in self._groups(rows) for row in members)
+        first = next((name for name in ordered if name in best), None)
+        stays = found is None and before in self._rows
+        self._show(rows, before if stays else first)
 
     def mark(self, name: str, mark: OutcomeMark, ago: str = "now") -> None:
         """Put what a run came to beside its scenario, and how long ago it was."""
@@ -244,9 +232,12 @@ class ScenarioList(OptionList):
             row for row in self._rows.values() if self._found is None or row.name in self._found
         ]
 
-    def _show(self, rows: Sequence[ScenarioRow]) -> None:
+    def _show(self, rows: Sequence[ScenarioRow], chosen: str | None) -> None:
+        """List these, the cursor on the chosen one."""
         self.clear_options()
         self.add_options(self._options_of(rows))
+        if chosen is not None:
+            self.highlighted = self.get_option_index(chosen)
 
     def _groups(self, rows: Sequence[ScenarioRow]) -> list[tuple[str, list[ScenarioRow]]]:
         return by_course(rows) if self._by_course else by_topic(rows)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class StatusLine(TextPane):
     """A message stands until the next key that says nothing."""
 
-    def __init__(self, runs: Runs, idle: Callable[[int], Text]) -> None:
-        """`idle`: what stands there while nothing runs, in so many cells."""
+    def __init__(self, runs: Runs | None, idle: Callable[[int], Text]) -> None:
+        """`idle`: what stands there while nothing runs, or without `runs`, in so many cells."""
         super().__init__(id="status")
         self._runs, self._idle = runs, idle
         self._message, self._style = "", ""
@@ -40,21 +40,17 @@ class StatusLine(TextPane):
         line = Text(f" {self._message}", self._style)
         if not self._message:
             line = self._activity(frozen=frozen, in_sight=in_sight)
-        self.draw(line)
-
-    def draw(self, line: Text) -> None:
-        """Show a line, where it is another one than before."""
         if (line, self.size.width) != self._drawn:
             fits = self.size.height == 1 and line.cell_len <= self.size.width
             self._drawn = line, self.size.width
             self.show(line, as_high=fits)
 
     def _activity(self, *, frozen: bool, in_sight: bool) -> Text:
-        run = self._runs.current
-        if run is None:
+        runs = self._runs
+        if runs is None or (run := runs.current) is None:
             return self._idle(self.size.width)
-        if self._runs.stopping:
-            return status.line(f"{self._runs.running}: stopping")
+        if runs.stopping:
+            return status.line(f"{runs.running}: stopping")
         # The report of a run is most of what a tick costs: it is made when the panels need it too.
         progress_of = changing(run), in_sight
         if progress_of != self._progress_of:
@@ -63,7 +59,7 @@ class StatusLine(TextPane):
         text = self._progress
         if words := words_of(run.source):
             text = f"{words} · {text}"
-        sweep = self._runs.sweeps.get(self._runs.running or "")
+        sweep = runs.sweeps.get(runs.running or "")
         if sweep is not None:
             text = f"{_point(sweep)} · {text}"
         return status.line(f"paused (space resumes) · {text}" if frozen else text)

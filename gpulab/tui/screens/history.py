@@ -319,11 +319,12 @@ class ResultPage(Page):
     BINDINGS: ClassVar[list[BindingType]] = [HELP]
 
     def __init__(self, run: Run) -> None:
-        super().__init__(f"history ▸ {run.report.scenario}", self._result, wide=True)
-        self._live = live_run(run.report, run.state)
+        live = live_run(run.report, run.state)
 
-    def _result(self, width: int) -> Block:
-        return on_screen(Shown(self._live.report, Target.SCREEN, width=width, live=self._live))
+        def drawn(width: int) -> Block:
+            return on_screen(Shown(run.report, Target.SCREEN, width=width, live=live))
+
+        super().__init__(f"history ▸ {run.report.scenario}", drawn, wide=True)
 
 
 class ComparePage(Page):

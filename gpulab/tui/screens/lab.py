@@ -302,10 +302,6 @@ class LabScreen(Screen[int]):
         self._catalog.list_again(entries)
         self._resized()
 
-    def looks_at(self, entry: Entry) -> None:
-        """Say that its step is looked at, which takes seconds."""
-        self.say(f"{entry.name}: analyzing a step ...")
-
     def read_again(self, entry: Entry) -> None:
         """Its file may be another by now."""
         self._catalog.read_again(entry.name)
@@ -353,14 +349,10 @@ class LabScreen(Screen[int]):
 
     def action_derive(self, key: str) -> None:
         """Start what a feature derives from the step of the scenario under the cursor."""
-        if (entry := self.chosen) is not None:
-            self._derive(entry, key)
-
-    def _derive(self, entry: Entry, key: str) -> None:
-        """Ask what to try or to delay, and start the run that the lab derives from a step."""
+        entry = self.chosen
         if self.read_only:
             self.refuse(self.read_only)
-        elif not self.is_busy():
+        elif entry is not None and not self.is_busy():
             self.run_worker(self._start_derived(entry, key), exclusive=True, group="derived")
 
     async def _start_derived(self, entry: Entry, key: str) -> None:

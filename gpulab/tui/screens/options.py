@@ -32,15 +32,6 @@ _PARAMETER = "parameter-"
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The options typed. `sweep` is empty where no sweep is to be run; `run`: start at once."""
-
-    settings: Options
-    sweep: str
-    run: bool
-
-
-@dataclass(frozen=True)
 class _FormLine:
     """A line of the form. An empty one takes the default, which stands in it as long as nothing is
     typed.
@@ -53,8 +44,10 @@ class _FormLine:
     hint: str
 
 
-class OptionsScreen(ModalScreen["Chosen | None"]):
-    """Dismissed with what was chosen, or with None."""
+class OptionsScreen(ModalScreen["tuple[Options, str, bool] | None"]):
+    """Dismissed with the options typed, the sweep (empty where none is to be run), and whether to
+    start at once; or with None.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "close(True)", "run"),
@@ -104,7 +97,7 @@ class OptionsScreen(ModalScreen["Chosen | None"]):
             if self._sweeps and run and not sweep:
                 words = Text("\na sweep needs a parameter and its values: n=16,32,64", "bold red")
                 return self.query_one("#problem", TextPane).show(words)
-            self.dismiss(Chosen(settings, sweep, run))
+            self.dismiss((settings, sweep, run))
 
     def _typed(self) -> tuple[Options, str]:
         """The settings, and the sweep. UsageError where a time is no number."""

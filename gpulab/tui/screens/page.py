@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Resize
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from gpulab.draw.blocks import Block
@@ -25,18 +25,12 @@ def name_box(box: Widget, title: str, **words: str) -> None:
     """
     screen = box.screen
     shown = [each for each in own_bindings(screen) if each.show]
-    keys = {
-        each.action: f"{key_of(screen, each)} {words.get(each.action, each.description)}"
-        for each in reversed(shown)
-    }
+    keys = {}
+    for each in reversed(shown):
+        key = screen.app.get_key_display(replace(each, key=each.key.partition(",")[0]))
+        keys[each.action] = f"{key} {words.get(each.action, each.description)}"
     box.border_title = title
     box.border_subtitle = " · ".join(reversed(keys.values()))
-
-
-def key_of(screen: Screen[Any], binding: Binding) -> str:
-    """Return how the key of a binding is shown."""
-    first = replace(binding, key=binding.key.partition(",")[0])
-    return screen.app.get_key_display(first)
 
 
 class Page(ModalScreen[None]):

@@ -5,7 +5,6 @@ run faster, and with none that would run something.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from math import inf
 from typing import ClassVar
 
@@ -30,38 +29,10 @@ from gpulab.tui import bindings
 from gpulab.tui.panels.field import InputLine
 from gpulab.tui.panels.pane import TextPane
 from gpulab.tui.panels.status_line import StatusLine
-from gpulab.tui.runs import Runs
 from gpulab.tui.screens.lab import LabScreen
 
 _TIME = re.compile(r"(?:(?:(\d{1,4}):)?(\d{1,4}):)?(\d{1,6}(?:\.\d*)?)")
 _SHARE = re.compile(r"(\d{1,3})%")
-
-
-class ReplayLine(StatusLine):
-    """The position of the replay, in place of what a live run is at."""
-
-    def __init__(
-        self, runs: Runs, playback: Playback, origin: Origin, follows: Callable[[], str]
-    ) -> None:
-        """`follows`: whether the teacher of a class is followed, in a word."""
-        super().__init__(runs, lambda _: Text())
-        self._playback, self._origin, self._follows = playback, origin, follows
-
-    def update_line(self, *, frozen: bool, in_sight: bool) -> None:
-        if self._message:
-            return super().update_line(frozen=frozen, in_sight=in_sight)
-        playback = self._playback
-        position = ReplayPosition(
-            at_s=playback.position_s,
-            duration_s=playback.duration_s,
-            marks=[(mark.at_s, mark.first) for mark in playback.marks],
-            stage=playback.stage,
-            speed=playback.speed,
-            playing=playback.playing,
-        )
-        word = f"{self._follows()} ".lstrip()
-        line = replay_line(position, self._origin, self.size.width - 2 - len(word))
-        return self.draw(Text(" ").append(word, "bold green").append(line))
 
 
 class ReplayScreen(LabScreen, inherit_bindings=False):
@@ -93,14 +64,29 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
             self.runs.predictions[entry.name] = prediction
         ready = playback.ready
         environment = ready.environment if ready else {}
-        origin = Origin(ready.device if ready else None, environment, playback.started.at)
-        self.facts = {"recorded on": made_on(origin)}
-        self._line = ReplayLine(self.runs, playback, origin, lambda: self.follows)
+        self._origin = Origin(ready.device if ready else None, environment, playback.started.at)
+        self.facts = {"recorded on": made_on(self._origin)}
+        self._line = StatusLine(None, self._position)
         self._bar = InputLine(placeholder="go to 90, 1:30, or 45%; 100% is the end", id="time")
         self._bar.on_keys = {"escape": self._leave_bar}
         self._bar.display = False
         self._before: Widget | None = None
         """What had the focus before somebody typed a time."""
+
+    def _position(self, width: int) -> Text:
+        """Return the first line: where the replay is, in place of what a live run is at."""
+        playback = self._playback
+        position = ReplayPosition(
+            at_s=playback.position_s,
+            duration_s=playback.duration_s,
+            marks=[(mark.at_s, mark.first) for mark in playback.marks],
+            stage=playback.stage,
+            speed=playback.speed,
+            playing=playback.playing,
+        )
+        word = f"{self.follows} ".lstrip()
+        line = replay_line(position, self._origin, width - 2 - len(word))
+        return Text(" ").append(word, "bold green").append(line)
 
     def _keys_of_focus(self) -> tuple[str, ...]:
         return bindings.footer_of("replayed" if self._playback.ended else "replay")
