@@ -67,9 +67,7 @@ class Lines:
 
 
 def to_high_number(fd: int) -> int:
-    """Move a descriptor far from the low numbers that a scenario may close or write to by
-    mistake.
-    """
+    """Move a descriptor far from the low numbers that a scenario may close by mistake."""
     import fcntl  # a replay runs on systems without them
     import resource
 

@@ -61,9 +61,7 @@ _SAME_NAMES = (
     *("required_speedup", "required_speedups"),
 )
 _LEAST_FOR_CEILINGS_S = 1.0
-"""A run shorter than this draws no conclusions about the device, and measuring it would take
-longer.
-"""
+"""A shorter run draws no conclusions about the device: measuring that would take longer."""
 
 
 def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) -> RunRequest:

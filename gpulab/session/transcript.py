@@ -1,6 +1,4 @@
-"""What one worker and its supervisor said, checked event by event; and why a run did not end
-well.
-"""
+"""What a worker and its supervisor said, checked by event; and why a run did not end well."""
 
 from __future__ import annotations
 

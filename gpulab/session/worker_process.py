@@ -116,11 +116,7 @@ class WorkerProcess:
             taken = (transcript.take(line) for line in lines.take(data) if line)
             return [event for event in taken if event is not None], bool(data)
 
-        def printed() -> tuple[list[Event], bool]:
-            data = read_available(self.output_fd) or b""
-            return [*output.take(data)], bool(data)
-
-        self.streams = [Stream(self.events_fd, events), Stream(self.output_fd, printed)]
+        self.streams = [Stream(self.events_fd, events), output.stream(self.output_fd)]
         self.tell(job_message(job))
 
     def exit_code(self) -> int:
@@ -144,9 +140,7 @@ class WorkerProcess:
         self._resources.close()
 
     def _kill(self) -> None:
-        """The supervisor ends by itself; this is for the one that was killed, or does not
-        answer.
-        """
+        """The supervisor ends by itself, but for one that was killed, or does not answer."""
         with suppress(PermissionError):
             kill_group(self._process.pid, signal.SIGKILL)
 

@@ -46,9 +46,7 @@ class Channel:
         self.take_ownership()
 
     def take_ownership(self) -> None:
-        """Make the calling process the one that writes; a fork of it closes the pipe and never
-        writes.
-        """
+        """Make the calling process the one that writes; a fork of it closes the pipe."""
         self._pid = os.getpid()
 
     @property

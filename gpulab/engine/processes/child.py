@@ -59,9 +59,7 @@ class Child:
             self._connection.send(message)
 
     def take(self, *words: str) -> tuple[str, Any] | None:
-        """Wait for its next message that begins with one of the words; None where it ended
-        first.
-        """
+        """Wait for its next message with one of the words; None where it ended first."""
         while True:
             if self.status is None and self._connection not in wait(
                 [self._connection, self._exit_fd]
@@ -110,9 +108,7 @@ class Child:
             self._connection.close()
 
     def kill(self) -> None:
-        """Kill it and wait until its own children are gone too: to let go of a device takes them
-        time.
-        """
+        """Kill it and wait until its children are gone too: to let go of a device takes time."""
         if self.status is not None:
             return
         below = [process.pid for process in psutil.Process(self.pid).children()]
