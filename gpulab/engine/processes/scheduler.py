@@ -21,9 +21,11 @@ from importlib import import_module
 from math import ceil
 from typing import NoReturn
 
-from gpulab.core.events import FindingMade, WorkerDone
+import msgspec
+
+from gpulab.core.events import FindingMade, Looked, WorkerDone
 from gpulab.core.failures import processes_left_running
-from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
+from gpulab.core.jobs import Calibrate, Look, Measure, TimeFunctions
 from gpulab.core.statuses import Stage
 from gpulab.engine.build.compiled import keep_code_of_the_run
 from gpulab.engine.measure.plan import PROCESSES
@@ -92,6 +94,8 @@ def serve(
         from gpulab.engine.processes.fork_server import calibrate
 
         calibrate(channel, job, position)
+    elif isinstance(job, Look):
+        channel.emit(Looked(answer=msgspec.Raw(_answer(job))))
     else:
         left_running = _run(job, forks, partial(serve_forks, job), first)
         channel.take_ownership()
@@ -155,6 +159,15 @@ def _import_torch() -> None:
         if "numpy" in sys.modules:
             # NumPy imports it where it is first used: each process would, to seed it.
             import_module("numpy.random")
+
+
+def _answer(job: Look) -> bytes:
+    try:
+        return msgspec.json.encode(import_module(job.module).look(bytes(job.request)))
+    except (Exception, SystemExit) as error:
+        from gpulab.engine.processes.failure import first_line
+
+        return msgspec.json.encode({"problem": f"{type(error).__name__}: {first_line(error)}"})
 
 
 @dataclass

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gpulab.core.events import WorkerExited
-from gpulab.core.jobs import CEILINGS_KNOWN, AnyJob, TimedJob, subject_of
+from gpulab.core.jobs import CEILINGS_KNOWN, TimedJob, WorkerJob, subject_of
 from gpulab.core.limits import MESSAGE_LENGTH
 from gpulab.core.statuses import Stage
 from gpulab.core.wire import job_message, read_job
@@ -30,7 +30,7 @@ from gpulab.proc.pipes import to_high_number
 from gpulab.proc.tree import ForkGuard, kill_group, kill_orphans, serve_and_exit
 from gpulab.scenario import CONTROL
 
-Receive = Callable[[], AnyJob]
+Receive = Callable[[], WorkerJob]
 """Waits for the job; the process ends where there will be none."""
 Server = Callable[[Channel, Receive, SampleBuffer, WorkerPosition, ForkGuard], None]
 """Serves a job in the forked worker; returns when its last event has left."""
@@ -111,14 +111,14 @@ def _become_worker(
     return ForkGuard((channel.forked, position.forked, buffer.forked))
 
 
-def name_variants(job: AnyJob, position: WorkerPosition, buffer: SampleBuffer) -> None:
+def name_variants(job: WorkerJob, position: WorkerPosition, buffer: SampleBuffer) -> None:
     """Set the names of a job's variants, in each process that was forked before there was a job."""
     subject = subject_of(job)
     names = (*(variant.name for variant in subject.variants), CONTROL) if subject else (CONTROL,)
     position.names = buffer.names = names
 
 
-def _received(given: int, position: WorkerPosition, buffer: SampleBuffer) -> AnyJob:
+def _received(given: int, position: WorkerPosition, buffer: SampleBuffer) -> WorkerJob:
     job = read_job(given)
     if job is None:
         os._exit(1)
