@@ -19,10 +19,16 @@ from gpulab.features.trials.result import ALL_TOGETHER
 from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
 from gpulab.scenario import shown
-from gpulab.session.derived import names_in, planned_request, request_of_text, step_request
+from gpulab.session.derived import (
+    names_in,
+    planned_request,
+    request_of_text,
+    step_request,
+    step_text,
+    variant_text,
+)
 from gpulab.session.launch import Launch, plan
 from gpulab.session.look import Look, LookError
-from gpulab.session.step_text import step_text, variant_text
 from gpulab.session.temporary import temporary_folder
 from gpulab.session.worker_process import usual_environment, worker_environment
 
