@@ -25,8 +25,11 @@ def names_in(given: str | None) -> list[str]:
     return list(filter(None, (name.strip() for name in (given or "").split(","))))
 
 
-def planned_request(flag: str, planned: RunRequest | RunReport) -> RunRequest:
-    """UsageError where the run cannot be made."""
+def planned_request(flag: str, launch: Launch, settings: Options) -> RunRequest:
+    """UsageError where the run cannot be made, or is one of several functions."""
+    if len(launch.functions) > 1:
+        raise UsageError(f"{flag} takes one function: --run FILE:function {flag}")
+    planned = plan(launch, settings)
     if isinstance(planned, RunReport):
         assert planned.reason is not None
         raise UsageError(f"{flag} {planned.scenario}: {sentence(planned.reason)}")
@@ -39,9 +42,8 @@ def request_of_text(flag: str, label: str, text: str, settings: Options) -> RunR
         name = "".join(letter if letter.isalnum() else "_" for letter in label)
         file = folder / f"{name}.py"
         file.write_text(text, encoding="utf-8")
-        return planned_request(
-            flag, plan(Launch(read_file(file)), replace(settings, arguments=None))
-        )
+        launch = Launch(read_file(file))
+        return planned_request(flag, launch, replace(settings, arguments=None))
 
 
 def step_request(planned: RunRequest) -> StepRequest:

@@ -19,7 +19,7 @@ import psutil
 
 from gpulab.core.statuses import StopReason
 from gpulab.engine.measure.process_result import ProcessResult
-from gpulab.engine.processes.channel import Channel, WorkerPosition
+from gpulab.engine.processes.channel import Channel
 from gpulab.proc.pipes import connection_pair, to_high_number
 from gpulab.proc.tree import ForkGuard, serve_and_exit
 
@@ -168,14 +168,12 @@ class Turn:
 
     _pipe: ParentPipe
     _channel: Channel
-    _position: WorkerPosition
 
     def begin(self) -> ProcessResult | None:
         """Wait for it; returns what the process before left."""
         self._pipe.send("ready")
         before: ProcessResult | None = self._pipe.receive()
-        self._position.take_ownership()
-        self._channel.take_ownership()
+        self._channel.take_turn()
         return before
 
     def preload(self, preload: Preload) -> None:
