@@ -146,8 +146,6 @@ def kinds_of(lab, parent):
             kinds[pid] = "parent"
         elif b"gpulab.features.telemetry" in command:
             kinds[pid] = "telemetry"
-        elif b"gpulab.engine.look" in command:
-            kinds[pid] = "supervisor of a look" if of == parent else "look"
         elif b"sleep" in command:
             kinds[pid] = "started by the step"
         elif b"gpulab.engine" in command:

@@ -35,12 +35,12 @@ def events_of_session(path, names, *, timeout_s=20.0, profile=None):
     return session.take()
 
 
-def _serve(channel, receive, buffer, position, forks):
+def _serve(channel, receive, forks):
     job = receive()
     spec = importlib.util.spec_from_file_location("scenario", job.subject.path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.serve(channel, job, buffer, position, forks)
+    module.serve(channel, job, channel.buffer, channel.position, forks)
 
 
 def main():

@@ -44,12 +44,13 @@ class Sender(Flag):
     MEASURE = auto()
     TIME_FUNCTIONS = auto()
     CALIBRATE = auto()
+    LOOK = auto()
     SUPERVISOR = auto()
     """Its samples are those that a worker had not sent when it ended."""
     TELEMETRY = auto()
     SESSION = auto()
     TIMING = MEASURE | TIME_FUNCTIONS
-    WORKER = TIMING | CALIBRATE
+    WORKER = TIMING | CALIBRATE | LOOK
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
@@ -440,6 +441,13 @@ class FindingMade(Event, frozen=True, tag="Noticed"):
     sent_by = Sender.WORKER | Sender.SESSION
     finding: Finding
     explains: bool = False
+
+
+class Looked(Event, frozen=True):
+    """The answer to a look at one step, for whoever asked: it is part of no run."""
+
+    sent_by = Sender.LOOK
+    answer: msgspec.Raw
 
 
 class WorkerExited(Event, frozen=True):

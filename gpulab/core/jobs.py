@@ -334,7 +334,15 @@ class Follow(Job, frozen=True, kw_only=True, tag="follow"):
     """Fixes to try in its steps; empty: all of them; None: none."""
 
 
+class Look(Job, frozen=True, kw_only=True, tag="look"):
+    """Have `look` of a module answer a request about one step of a user's code."""
+
+    module: Text
+    request: msgspec.Raw
+
+
 AnyJob = Measure | TimeFunctions | Calibrate
+WorkerJob = AnyJob | Look
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -347,9 +355,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     profile: ProfileOptions | None = None
 
 
-def subject_of(job: AnyJob | Follow) -> ScenarioFile | FunctionFile | Program | None:
-    """The file or the program of a job; None for a calibration, which has none."""
-    return None if isinstance(job, Calibrate) else job.subject
+def subject_of(job: WorkerJob | Follow) -> ScenarioFile | FunctionFile | Program | None:
+    """The file or the program of a job; None for a calibration or a look, which have none."""
+    return None if isinstance(job, (Calibrate, Look)) else job.subject
 
 
 def path_of(job: AnyJob) -> str:

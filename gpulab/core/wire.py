@@ -14,7 +14,7 @@ import msgspec
 
 import gpulab
 from gpulab.core.events import EVENTS, Event
-from gpulab.core.jobs import AnyJob
+from gpulab.core.jobs import WorkerJob
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.text import plain_json
 
@@ -57,31 +57,28 @@ _SUPERVISOR = b"supervisor"
 _MOST_DIGITS = 18
 
 
-def job_message(job: AnyJob) -> bytes:
+def job_message(job: WorkerJob) -> bytes:
     """Return the message of a session to a worker's stdin: the job behind its length."""
-    return with_length(encode(job))
-
-
-def read_job(fd: int) -> AnyJob | None:
-    """The job; None where the session is gone."""
-    data = read_with_length(fd)
-    return None if data is None else msgspec.json.decode(data, type=AnyJob)
-
-
-def with_length(data: bytes) -> bytes:
-    """It behind its own length, as `read_with_length` takes it."""
+    data = encode(job)
     return b"%d\n" % len(data) + data
 
 
-def read_with_length(fd: int) -> bytes | None:
-    """Read what was sent, to its last byte and no further; None where the sender is gone."""
+def read_job(fd: int) -> WorkerJob | None:
+    """Read the job, to its last byte and no further; None where the session is gone."""
     length = b""
     while not length.endswith(b"\n"):
         byte = os.read(fd, 1)
         if not byte:
             return None
         length += byte
-    return _read(fd, int(length))
+    data = b""
+    while len(data) < int(length):
+        more = os.read(fd, int(length) - len(data))
+        if not more:
+            return None
+        data += more
+    job: WorkerJob = msgspec.json.decode(data, type=WorkerJob)
+    return job
 
 
 def numbered(number: int, event: Event) -> bytes:
@@ -112,13 +109,3 @@ def _line(origin: bytes, event: Event) -> bytes:
     if len(line) > LINE_BYTES:
         raise ValueError(f"an event of {len(line)} bytes: the pipe takes {LINE_BYTES}")
     return line
-
-
-def _read(fd: int, count: int) -> bytes | None:
-    data = b""
-    while len(data) < count:
-        more = os.read(fd, count - len(data))
-        if not more:
-            return None
-        data += more
-    return data

@@ -1,6 +1,4 @@
-"""`python -m gpulab.engine.probe`: what torch makes of this machine, as one JSON object on
-stdout.
-"""
+"""`python -m gpulab.engine.probe`: what torch makes of this machine, as JSON on stdout."""
 
 from __future__ import annotations
 

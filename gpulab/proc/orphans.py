@@ -31,9 +31,7 @@ def in_worker() -> bool:
 
 
 class Orphans:
-    """While it is entered, this process adopts. `environment` marks a worker and all that it
-    starts.
-    """
+    """While it is entered, this process adopts. `environment` marks what a worker starts."""
 
     def __init__(self, name: str = _MARK) -> None:
         """`name`: of the variable that marks them."""

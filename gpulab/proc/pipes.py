@@ -67,9 +67,7 @@ class Lines:
 
 
 def to_high_number(fd: int) -> int:
-    """Move a descriptor far from the low numbers that a scenario may close or write to by
-    mistake.
-    """
+    """Move a descriptor far from the low numbers that a scenario may close by mistake."""
     import fcntl  # a replay runs on systems without them
     import resource
 
@@ -82,9 +80,3 @@ def to_high_number(fd: int) -> int:
 def connection_pair() -> tuple[Connection, Connection]:
     """Two ends, each of which sends whole messages to the other."""
     return Pipe()
-
-
-def write_all(fd: int, data: bytes) -> None:
-    """Write all of it, however much the pipe takes at once."""
-    while data:
-        data = data[os.write(fd, data) :]

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import NoReturn
 
@@ -23,7 +23,7 @@ class ForkGuard:
     It would hold the event pipe open for as long as it lives, and write to the shared memory.
     """
 
-    def __init__(self, let_go: Sequence[Callable[[], None]]) -> None:
+    def __init__(self, let_go: Callable[[], None]) -> None:
         self._let_go = let_go
         self._own = False
         os.register_at_fork(after_in_child=self._in_child)
@@ -38,8 +38,7 @@ class ForkGuard:
 
     def _in_child(self) -> None:
         if not self._own:
-            for let_go in self._let_go:
-                let_go()
+            self._let_go()
 
 
 def exit_like(status: int | None) -> NoReturn:

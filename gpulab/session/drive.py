@@ -59,17 +59,13 @@ class Interrupts:
         self.end()
 
     def stop_with(self, stop: Callable[[], object]) -> None:
-        """Call this, from a handler, at every signal from now on; and at once where one has
-        come.
-        """
+        """Call this, from a handler, at every signal; and at once where one has come."""
         self._stop = stop
         if self.received is not None:
             stop()
 
     def end(self, *, answered: bool = False) -> None:
-        """Put the handlers back. A signal that was not `answered` by what this guards is raised
-        again.
-        """
+        """Put the handlers back. A signal that was not `answered` meanwhile is raised again."""
         while self._before:
             which, handler = self._before.popitem()
             signal.signal(which, handler)

@@ -161,9 +161,7 @@ def why_not(launch: Launch, device: str | None, *, with_arguments: bool = False)
 
 
 def start(request: RunRequest, path: Path) -> Session:
-    """Start a run that writes its events to a new file. UsageError where there can be no such
-    file.
-    """
+    """Start a run that writes its events to a new file. UsageError where there can be none."""
     profile = request.profile
     if profile is not None and profile.memory is not None:  # snapshots stand beside the run file
         request = replace_fields(

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
+from contextlib import closing
 from time import monotonic
 from typing import TypeVar
 
 import msgspec
 
-from gpulab.core.events import Event
-from gpulab.core.limits import LINE_BYTES
-from gpulab.core.wire import with_length
-from gpulab.proc.pipes import Bell, read_available
+from gpulab.core.events import Event, Log, Looked
+from gpulab.core.jobs import Look as LookJob
+from gpulab.proc.pipes import Bell
 from gpulab.session.drive import StoppedError
-from gpulab.session.streams import Stream, Streams
-from gpulab.session.worker_process import WorkerProcess
+from gpulab.session.streams import CapturedOutput, Streams
+from gpulab.session.transcript import WorkerTranscript
+from gpulab.session.worker_process import WORKER, WorkerProcess
 
-_COMMAND = (sys.executable, "-P", "-m", "gpulab.engine.look")
 _LONGEST_S = 300.0
 
 Answer = TypeVar("Answer")
@@ -44,54 +43,42 @@ class Look:
         environment: Mapping[str, str],
         kind: type[Answer],
     ) -> Answer:
-        """Return the answer of a feature's `look`. StoppedError, LookError; no process is left."""
-        worker = WorkerProcess(environment, (*_COMMAND, module))
-        try:
-            worker.tell(with_length(msgspec.json.encode(request)))
-            answer, printed = self._read(worker)
+        """Return the answer of a module's `look`. StoppedError, LookError; no process is left."""
+        job = LookJob(module=module, request=msgspec.Raw(msgspec.json.encode(request)))
+        transcript = WorkerTranscript(job)
+        output = CapturedOutput()
+        with closing(WorkerProcess(environment, WORKER)) as worker:
+            worker.work_on(job, transcript, output)
+            events = self._read(worker)
             code = worker.exit_code()
-        finally:
-            worker.close()
-        try:
-            said = msgspec.json.decode(answer)
-        except msgspec.DecodeError:
-            *_, last = printed.decode(errors="replace").strip().splitlines() or [""]
-            ended = f"its process ended with {code}"
-            raise LookError(f"{ended}: {last}" if last else ended) from None
-        if problem := said.get("problem"):
-            raise LookError(problem)
-        return msgspec.convert(said, kind)
+        for event in events:
+            if isinstance(event, Looked):
+                said = msgspec.json.decode(event.answer)
+                if problem := said.get("problem"):
+                    raise LookError(problem)
+                return msgspec.convert(said, kind)
+        if exited := transcript.exited:
+            code = -exited.signal if exited.signal else exited.code or 0
+        logs = [event for event in (*events, *output.end()) if isinstance(event, Log)]
+        last = f": {logs[-1].lines[-1]}" if logs else ""
+        raise LookError(f"its process ended with {code}{last}")
 
-    def _read(self, worker: WorkerProcess) -> tuple[bytes, bytes]:
-        """(what it answered, what it printed last), once its process has ended: whoever else holds
-        the pipes keeps nobody waiting.
+    def _read(self, worker: WorkerProcess) -> list[Event]:
+        """All events, once the process has ended: whoever else holds the pipes keeps nobody
+        waiting.
         """
-        answer = printed = b""
-
-        def answered() -> tuple[list[Event], bool]:
-            nonlocal answer
-            data = read_available(worker.events_fd) or b""
-            answer = (answer + data)[: LINE_BYTES + 1]
-            return [], bool(data)
-
-        def prints() -> tuple[list[Event], bool]:
-            nonlocal printed
-            data = read_available(worker.output_fd) or b""
-            # its end says why its process has died
-            printed = (printed + data)[-4000:]
-            return [], bool(data)
-
-        own = [Stream(worker.events_fd, answered), Stream(worker.output_fd, prints)]
-        streams = Streams(own, worker.exit_fd, self._cancelling.fd)
+        streams = Streams(worker.streams, worker.exit_fd, self._cancelling.fd)
         end = monotonic() + _LONGEST_S
+        events: list[Event] = []
         while True:
-            ready, _ = streams.wait(end - monotonic())
+            ready, more = streams.wait(end - monotonic())
+            events += more
             if self._cancelling.fd in ready:
                 raise StoppedError
             if monotonic() >= end:
                 raise LookError(f"the step has not ended after {_LONGEST_S:.0f} s")
             if worker.exit_fd in ready:
                 worker.kill_orphans()  # they may hold the pipes, and write to them without end
-                for stream in own:
-                    stream.rest()
-                return answer, printed
+                for stream in worker.streams:
+                    events += stream.rest()
+                return events

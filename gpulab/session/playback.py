@@ -183,9 +183,7 @@ class Playback:
 
 
 def _marks(events: Sequence[Event], due_s: Sequence[float]) -> Iterator[StageMark]:
-    """Each stage once, of builds and warm-ups those of every variant, of measuring every
-    process.
-    """
+    """Each stage once: builds and warm-ups of every variant, measuring of every process."""
     stage = Stage.START
     last = ""
     kinds = {stage}

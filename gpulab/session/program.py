@@ -40,7 +40,7 @@ from gpulab.features.program.findings import (
 )
 from gpulab.features.program.recordings import profiled, to_profile
 from gpulab.proc.orphans import Orphans
-from gpulab.proc.pipes import pipe, read_available
+from gpulab.proc.pipes import pipe
 from gpulab.proc.spawn import DEVNULL, Process, spawn
 from gpulab.proc.stack_reader import Reader
 from gpulab.session.live import LiveSource
@@ -66,9 +66,7 @@ class ProgramSession(LiveSource):
         captured: bool,
         closed: Sequence[int] = (),
     ) -> None:
-        """`closed`: standard streams that the caller has closed; they are closed in the program
-        too.
-        """
+        """`closed`: standard streams that are closed in the caller, and in the program too."""
         super().__init__(request, run_file)
         assert isinstance(request.job, Follow)
         self._job = request.job
@@ -178,7 +176,7 @@ class ProgramSession(LiveSource):
                 captured: dict[str, int] = {}
                 if self._captured:
                     fd, output_w = pipe(stack, child_end)
-                    streams.append(Stream(fd, lambda: _logs(fd, output)))
+                    streams.append(output.stream(fd))
                     captured = {"stdin": DEVNULL, "stdout": output_w, "stderr": output_w}
                 for fd in self._closed:
                     os.set_inheritable(fd, False)
@@ -324,10 +322,3 @@ class ProgramSession(LiveSource):
             return [*events, RunEnded(outcome=Outcome.DONE)]
         failed = VariantFailed(variant=self._variant, kind=kind, stage=Stage.MEASURE, cause=cause)
         return [*events, failed, RunEnded(outcome=outcome)]
-
-
-def _logs(fd: int, output: CapturedOutput) -> tuple[list[Event], bool]:
-    data = read_available(fd)
-    if data is None:
-        return [], True
-    return [*output.take(data)], bool(data)

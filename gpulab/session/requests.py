@@ -61,9 +61,7 @@ _SAME_NAMES = (
     *("required_speedup", "required_speedups"),
 )
 _LEAST_FOR_CEILINGS_S = 1.0
-"""A run shorter than this draws no conclusions about the device, and measuring it would take
-longer.
-"""
+"""A shorter run draws no conclusions about the device: measuring that would take longer."""
 
 
 def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) -> RunRequest:
@@ -142,6 +140,8 @@ def program_of(command: Sequence[str]) -> Program:
     from another.
     """
     words = [plain(word)[:MESSAGE_LENGTH] for word in masked(command)]
+    # unlike Path.is_file, of a word that is too long for a name too
+    is_file = os.path.isfile
     script = next((word for word in command if word.endswith(".py") and is_file(word)), None)
     name = Path(script or command[0]).name
     if script is None and "-m" in command[1:-1]:
@@ -160,14 +160,6 @@ def program_of(command: Sequence[str]) -> Program:
         argv=tuple(words),
         folder=plain(os.getcwd()),  # noqa: PTH109
     )
-
-
-def is_file(word: str) -> bool:
-    """Return whether there is such a file, whatever the word holds."""
-    try:
-        return Path(word).is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def values_to_sweep(entry: Entry, text: str) -> tuple[str, list[str]]:

@@ -90,9 +90,7 @@ class Run:
         self._lives = isinstance(source, LiveSource)
 
     def poll(self) -> list[Event]:
-        """Take in what came since the last call; returns it, of a file that is long its last
-        part.
-        """
+        """Take in what came since the last call; returns it, of a long file its last part."""
         events = self._fold(self.source.take())
         while isinstance(self.source, FileSource) and not self.source.ended:
             events = self._fold(self.source.take())

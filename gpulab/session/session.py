@@ -86,9 +86,7 @@ class Session(LiveSource):
         self._append(*output.end())
 
     def _whole_job(self, stack: ExitStack) -> AnyJob:
-        """The job with what earlier runs chose, its profile, and a folder for what goes with the
-        run.
-        """
+        """The job with what earlier runs chose, its profile, and a folder for the run."""
         job = self._job
         if isinstance(job, Calibrate):
             return job

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from gpulab.core.events import Event, Log
 from gpulab.core.limits import KEPT_LINES, TEXT_LENGTH
 from gpulab.core.text import plain
+from gpulab.proc.pipes import read_available
 
 _LINES_OF_EVENT = 100
 """All of them, in bytes that are no text, would be a line that no reader of the run file takes."""
 
 
 class CapturedOutput:
-    """Takes bytes as they come, gives `Log` events: the first lines at once, the last ones at the
-    end.
-    """
+    """Takes bytes as they come, gives `Log` events: first lines at once, last ones at the end."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -38,6 +37,15 @@ class CapturedOutput:
         self._held_back += len(later)
         self._tail.extend(later)
         return [Log(lines=[_text(line) for line in first])] if first else []
+
+    def stream(self, fd: int) -> Stream:
+        """It as it comes out of a pipe."""
+
+        def take() -> tuple[list[Event], bool]:
+            data = read_available(fd)
+            return [*self.take(data or b"")], data != b""
+
+        return Stream(fd, take)
 
     def end(self) -> list[Log]:
         """Return the lines held back, behind the count of those left out."""

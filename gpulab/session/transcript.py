@@ -1,6 +1,4 @@
-"""What one worker and its supervisor said, checked event by event; and why a run did not end
-well.
-"""
+"""What a worker and its supervisor said, checked by event; and why a run did not end well."""
 
 from __future__ import annotations
 
@@ -34,7 +32,15 @@ from gpulab.core.failures import (
     worker_not_run,
 )
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import AnyJob, Calibrate, Measure, RunRequest, TimeFunctions, subject_of
+from gpulab.core.jobs import (
+    Calibrate,
+    Look,
+    Measure,
+    RunRequest,
+    TimeFunctions,
+    WorkerJob,
+    subject_of,
+)
 from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.core.text import plain
 from gpulab.core.wire import decode, split
@@ -43,6 +49,7 @@ _WORKERS = {
     Measure: Sender.MEASURE,
     TimeFunctions: Sender.TIME_FUNCTIONS,
     Calibrate: Sender.CALIBRATE,
+    Look: Sender.LOOK,
 }
 
 
@@ -55,7 +62,7 @@ class WorkerTranscript:
     its last event.
     """
 
-    job: AnyJob
+    job: WorkerJob
     exited: WorkerExited | None = None
     done: WorkerDone | None = None
     events: int = 0

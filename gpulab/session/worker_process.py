@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from select import PIPE_BUF
 
 from gpulab.core.events import Event
-from gpulab.core.jobs import AnyJob, ScenarioFile, TimedJob, subject_of
+from gpulab.core.jobs import ScenarioFile, TimedJob, WorkerJob, subject_of
 from gpulab.core.wire import job_message
 from gpulab.proc.orphans import Orphans
 from gpulab.proc.pipes import Lines, pipe, read_available
@@ -48,7 +48,7 @@ def usual_environment(threads: int) -> dict[str, str]:
     }
 
 
-def worker_environment(job: AnyJob) -> dict[str, str]:
+def worker_environment(job: WorkerJob) -> dict[str, str]:
     """The usual one, and what the scenario asks for. `{folder}` is the run's, empty at first."""
     variables = usual_environment(job.threads)
     subject = subject_of(job)
@@ -107,7 +107,7 @@ class WorkerProcess:
     def is_there(self) -> bool:
         return self._process.poll() is None
 
-    def work_on(self, job: AnyJob, transcript: WorkerTranscript, output: CapturedOutput) -> None:
+    def work_on(self, job: WorkerJob, transcript: WorkerTranscript, output: CapturedOutput) -> None:
         """Give it its job. `output` takes what the scenario prints."""
         lines = Lines()
 
@@ -116,11 +116,7 @@ class WorkerProcess:
             taken = (transcript.take(line) for line in lines.take(data) if line)
             return [event for event in taken if event is not None], bool(data)
 
-        def printed() -> tuple[list[Event], bool]:
-            data = read_available(self.output_fd) or b""
-            return [*output.take(data)], bool(data)
-
-        self.streams = [Stream(self.events_fd, events), Stream(self.output_fd, printed)]
+        self.streams = [Stream(self.events_fd, events), output.stream(self.output_fd)]
         self.tell(job_message(job))
 
     def exit_code(self) -> int:
@@ -144,9 +140,7 @@ class WorkerProcess:
         self._resources.close()
 
     def _kill(self) -> None:
-        """The supervisor ends by itself; this is for the one that was killed, or does not
-        answer.
-        """
+        """The supervisor ends by itself, but for one that was killed, or does not answer."""
         with suppress(PermissionError):
             kill_group(self._process.pid, signal.SIGKILL)
 
@@ -169,7 +163,7 @@ class ReadyWorker:
             if self._started is None:
                 self._started = WorkerProcess(environment, WORKER, ready=True), environment
 
-    def take(self, job: AnyJob) -> WorkerProcess | None:
+    def take(self, job: WorkerJob) -> WorkerProcess | None:
         """The worker for a job; None where there is none, or not for this one."""
         kept = self._pop()
         if kept is None:
@@ -195,7 +189,7 @@ READY = ReadyWorker()
 """Of this process; empty but in an app."""
 
 
-def worker_for(job: AnyJob, command: Sequence[str]) -> WorkerProcess:
+def worker_for(job: WorkerJob, command: Sequence[str]) -> WorkerProcess:
     """The one that is ready, where it is one for this job; else a new one."""
     ready = READY.take(job) if command is WORKER else None
     return ready or WorkerProcess(worker_environment(job), command)

@@ -19,7 +19,7 @@ def serve(pipe):
     time.sleep(60)
 
 become_subreaper()
-forks = ForkGuard([])
+forks = ForkGuard(lambda: None)
 child = Child(forks, serve)
 assert child.wait_until_ready()
 forked = len(psutil.Process().children(recursive=True))

@@ -124,9 +124,7 @@ def agree(
 
 
 def error_of(output: Sequence[torch.Tensor], reference: Sequence[torch.Tensor]) -> float:
-    """The largest relative Frobenius error of the floats in an output; infinite where there is
-    none.
-    """
+    """The largest relative Frobenius error of an output's floats; infinite where there is none."""
     if [tensor.numel() for tensor in output] != [tensor.numel() for tensor in reference]:
         return inf
     errors = []

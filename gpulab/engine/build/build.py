@@ -54,9 +54,7 @@ def _read_in_step(work: Work) -> Work:
 
 
 class Build:
-    """A built variant. `close` runs what follows its `yield` and drops every reference to its
-    tensors.
-    """
+    """A built variant. `close` runs what follows its `yield`, and drops all of its tensors."""
 
     def __init__(
         self, work: Work, seconds: float, teardown: Iterator[Any] | None, variant: str = ""
@@ -213,9 +211,7 @@ class Builder:
             self._wait()
 
     def seed(self) -> None:
-        """Seed every generator that a step may draw from, as before each checked step: never as for
-        a build.
-        """
+        """Seed what a step may draw from, as before each checked step: never as for a build."""
         self._seed_with(self._step_seed)
 
     def _seed_with(self, seed: int) -> None:

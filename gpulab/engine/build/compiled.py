@@ -6,13 +6,13 @@ import os
 import sys
 from typing import Any
 
-from gpulab.core.jobs import AnyJob, ScenarioFile, TimedJob
+from gpulab.core.jobs import ScenarioFile, TimedJob, WorkerJob
 from gpulab.core.statuses import Shows
 
 _THREADS = "TORCHINDUCTOR_COMPILE_THREADS"
 
 
-def keep_code_of_the_run(job: AnyJob) -> None:
+def keep_code_of_the_run(job: WorkerJob) -> None:
     """Set folders in which the first process leaves what JAX and NVRTC compiled; torch and Triton
     have such a folder anyway.
     """

@@ -22,9 +22,7 @@ from gpulab.scenario import Param, ScenarioError, Work
 
 
 class Names:
-    """At most NAMES different ones, each a text of visible characters; ScenarioError for anything
-    else.
-    """
+    """At most NAMES different texts of visible characters; ScenarioError for anything else."""
 
     def __init__(self, call: str, example: str) -> None:
         """`call`: what takes the names, as an author writes it."""

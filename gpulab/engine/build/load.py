@@ -154,9 +154,7 @@ def load(subject: ScenarioFile | FunctionFile) -> Scenario:
 
 
 def _scenario_of_contenders(scenario: Scenario, subject: ScenarioFile | FunctionFile) -> Scenario:
-    """The points of a sweep that its final puts beside each other: their outputs are not to be
-    compared.
-    """
+    """The points of a sweep that its final puts side by side: outputs are not compared."""
     final = Scenario(topic=scenario.topic)
     for info in subject.variants:
         variant = scenario.variants[info.function or info.name]

@@ -1,6 +1,4 @@
-"""Process-wide settings that a build must leave alone: they would change every other variant
-too.
-"""
+"""Process-wide settings that a build must leave alone: they would change other variants too."""
 
 from __future__ import annotations
 
@@ -164,9 +162,7 @@ _PRECISIONS = tuple(name for name in _SETTINGS if name.endswith("fp32_precision"
 
 
 def read() -> dict[str, Any]:
-    """Every setting; those that this torch does not have, or refuses to read, are marked as
-    such.
-    """
+    """Every setting; what this torch does not have, or refuses to read, is marked as such."""
     values = {}
     for name, (get, _) in _SETTINGS.items():
         try:

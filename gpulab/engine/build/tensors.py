@@ -185,9 +185,7 @@ def has_nan(tensors: Sequence[torch.Tensor]) -> bool:
 def chunks(
     actual: torch.Tensor, expected: torch.Tensor
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Both, piece by piece on one device: as they are, since less crosses a link than of what is
-    widened.
-    """
+    """Both, piece by piece on one device: less crosses a link before they are widened."""
     device = expected.device if expected.device.type == "cuda" else actual.device
     size = _CHUNK.get(device.type, _CHUNK["cpu"])
     for start in range(0, actual.numel(), size):

@@ -366,9 +366,7 @@ def _shares_memory(values: Any) -> bool:
 
 
 def _copied(values: Any) -> list[torch.Tensor]:
-    """An array or scalar of NumPy as a tensor of its own memory; nothing where it holds objects or
-    texts.
-    """
+    """An array or scalar of NumPy as a tensor of its own; nothing of objects or texts."""
     numpy = sys.modules["numpy"]
     values = numpy.array(values)
     kind = values.dtype.kind
@@ -386,9 +384,7 @@ def _copied(values: Any) -> list[torch.Tensor]:
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor. TypeError where its values do not lie in plain memory: torch then raises, or
-    dies.
-    """
+    """The tensor. TypeError where its values lie in no plain memory: torch raises, or dies."""
     if tensor.layout != torch.strided or tensor.is_nested:
         kind = str(tensor.layout).removeprefix("torch.").lstrip("_").replace("_", " ")
         if tensor.is_nested:

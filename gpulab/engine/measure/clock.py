@@ -86,9 +86,7 @@ class WallClock:
         restore: bool = True,
         interruption: Interruption | None = None,
     ) -> Block:
-        """Restore, untimed steps that bring the caches back, then `steps` timed ones; cold ones one
-        by one.
-        """
+        """Restore, untimed steps that bring caches back, then `steps` timed ones."""
         self.returned = None
         if restore:
             build.restore()
@@ -145,9 +143,7 @@ class WallClock:
         return block
 
     def steps_per_block(self, build: Build) -> tuple[int, float]:
-        """(steps that fill a block, seconds per step), by growing a block until it is long
-        enough.
-        """
+        """(steps that fill a block, seconds per step): a block grows until it is long enough."""
         if self.flush:
             return 1, median(self.block(build, 1).time_s for _ in range(3))
         steps = 1

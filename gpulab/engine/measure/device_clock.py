@@ -59,9 +59,7 @@ class DeviceClock(WallClock):
         restore: bool = True,
         interruption: Interruption | None = None,
     ) -> Block:
-        """One block; where the queueing outlasted the spin, again with a longer one, then with
-        fewer steps.
-        """
+        """One block; where queueing outlasts the spin, again with a longer one, or fewer steps."""
         self.returned = None
         queueing = self._queueing.setdefault(build.variant, _Queueing())
         steps = 1 if queueing.exposed else min(steps, _MOST_STEPS)
@@ -89,9 +87,7 @@ class DeviceClock(WallClock):
         return block
 
     def exposes(self, build: Build) -> bool:
-        """Return whether the last block of a build had gaps between launches in it that no spin
-        could hide.
-        """
+        """Return whether a build's last block had gaps between launches that no spin hides."""
         return build.variant in self._queueing and self._queueing[build.variant].exposed
 
     def _spin(self, steps: int, queueing: _Queueing) -> tuple[int, float]:

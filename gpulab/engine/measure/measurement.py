@@ -229,9 +229,7 @@ class Measurement:
             self._close(candidate)
 
     def extremes(self, *, every: bool) -> list[Candidate]:
-        """The baseline and the fastest candidate, by the times of this process; all of them if
-        `every`.
-        """
+        """The baseline and the fastest candidate, by this process's times; all if `every`."""
         values = dict(self.recorder.values)
         times: dict[Candidate, float] = {}
         for candidate in self.candidates:

@@ -83,9 +83,7 @@ def plan(
 
 
 def longest_block_s(time_s: float, candidates: int) -> float:
-    """Up to which all blocks may be as long as the longest of them: a process still has its
-    rounds.
-    """
+    """Up to which all blocks may be as long as the longest: a process still has its rounds."""
     round_s = _LEAST_SHARE * time_s / PROCESSES / ROUNDS
     return min(5e-3, max(0.0, round_s / candidates - _LEAD_IN_S))
 

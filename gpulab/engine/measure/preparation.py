@@ -92,9 +92,7 @@ class Preparation:
         return self._first(variants)
 
     def _first(self, variants: list[Variant]) -> list[Candidate]:
-        """Check, calibrate and warm up each variant on a build of its own; none where the baseline
-        fails.
-        """
+        """Check, calibrate and warm up each variant on a build; none if the baseline fails."""
         candidates: list[Candidate] = []
         for variant in variants:
             smaller = self._reporter.too_large

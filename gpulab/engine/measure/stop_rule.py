@@ -169,9 +169,7 @@ class StopRule:
         return list(dict.fromkeys([first, self._baseline, *often]))
 
     def _suspicious(self, names: Iterable[str]) -> list[str]:
-        """Variants whose figures alone seem to be others than in the rounds, and are too few to say
-        so.
-        """
+        """Variants whose figures alone seem to be others than in the rounds, and are too few."""
         return [name for name in names if self._is_suspicious(name)]
 
     def _is_suspicious(self, name: str) -> bool:

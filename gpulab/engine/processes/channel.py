@@ -18,10 +18,12 @@ from contextlib import suppress
 from typing import Any
 
 from gpulab.core.events import PIPE_LOST, Event, Samples
+from gpulab.core.jobs import WorkerJob, subject_of
 from gpulab.core.statuses import Stage
 from gpulab.core.wire import numbered, of_supervisor
 from gpulab.engine.step_clock import Block
 from gpulab.proc.pipes import to_high_number
+from gpulab.scenario import CONTROL
 
 _COUNT = struct.Struct("<Q")
 _ROOM = 1 << 20
@@ -43,12 +45,12 @@ class Channel:
         self._of_worker = True
         self.most_waiting = 0
         """The most bytes that ever waited for the reader."""
+        self.position = WorkerPosition()
+        self.buffer = SampleBuffer()
         self.take_ownership()
 
     def take_ownership(self) -> None:
-        """Make the calling process the one that writes; a fork of it closes the pipe and never
-        writes.
-        """
+        """Make the calling process the one that writes; a fork of it closes the pipe."""
         self._pid = os.getpid()
 
     @property
@@ -60,10 +62,26 @@ class Channel:
         """Send as the supervisor from now on."""
         self._of_worker = False
 
+    def take_turn(self) -> None:
+        """Make the calling process the one that works, too."""
+        self.position.take_ownership()
+        self.take_ownership()
+
+    def name_variants(self, job: WorkerJob) -> None:
+        """Set the names of a job's variants, in each process that was forked before there was a
+        job.
+        """
+        subject = subject_of(job)
+        infos = subject.variants if subject else ()
+        self.position.names = self.buffer.names = (*(info.name for info in infos), CONTROL)
+
     def forked(self) -> None:
+        """A child that the scenario forks has memory of its own, and no pipe."""
         with suppress(OSError):
             os.close(self._fd)
         self._sent = mmap.mmap(-1, _COUNT.size)
+        self.position.forked()
+        self.buffer.forked()
 
     def emit(self, *events: Event) -> None:
         if os.getpid() != self._pid:
@@ -128,7 +146,6 @@ class WorkerPosition:
         self._cell[1] = _NO_VARIANT if variant is None else self.names.index(variant)
 
     def forked(self) -> None:
-        """A child that the scenario forks has a position of its own."""
         self._cell = mmap.mmap(-1, len(self._cell))
 
     @property
@@ -164,7 +181,6 @@ class SampleBuffer:
         self._memory = mmap.mmap(-1, _HEAD.size + _MOST_ROWS * _ROW.size)
 
     def forked(self) -> None:
-        """A child that the scenario forks has a buffer of its own."""
         self._memory = mmap.mmap(-1, len(self._memory))
 
     def __len__(self) -> int:

@@ -19,7 +19,7 @@ import psutil
 
 from gpulab.core.statuses import StopReason
 from gpulab.engine.measure.process_result import ProcessResult
-from gpulab.engine.processes.channel import Channel, WorkerPosition
+from gpulab.engine.processes.channel import Channel
 from gpulab.proc.pipes import connection_pair, to_high_number
 from gpulab.proc.tree import ForkGuard, serve_and_exit
 
@@ -59,9 +59,7 @@ class Child:
             self._connection.send(message)
 
     def take(self, *words: str) -> tuple[str, Any] | None:
-        """Wait for its next message that begins with one of the words; None where it ended
-        first.
-        """
+        """Wait for its next message with one of the words; None where it ended first."""
         while True:
             if self.status is None and self._connection not in wait(
                 [self._connection, self._exit_fd]
@@ -110,9 +108,7 @@ class Child:
             self._connection.close()
 
     def kill(self) -> None:
-        """Kill it and wait until its own children are gone too: to let go of a device takes them
-        time.
-        """
+        """Kill it and wait until its children are gone too: to let go of a device takes time."""
         if self.status is not None:
             return
         below = [process.pid for process in psutil.Process(self.pid).children()]
@@ -172,14 +168,12 @@ class Turn:
 
     _pipe: ParentPipe
     _channel: Channel
-    _position: WorkerPosition
 
     def begin(self) -> ProcessResult | None:
         """Wait for it; returns what the process before left."""
         self._pipe.send("ready")
         before: ProcessResult | None = self._pipe.receive()
-        self._position.take_ownership()
-        self._channel.take_ownership()
+        self._channel.take_turn()
         return before
 
     def preload(self, preload: Preload) -> None:

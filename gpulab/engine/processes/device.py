@@ -25,9 +25,7 @@ from gpulab.scenario import KiB, MiB
 
 
 def release_memory(device: torch.device) -> None:
-    """Give cached device memory back, so that the next build gets fresh addresses and all of the
-    memory.
-    """
+    """Give cached device memory back: the next build gets fresh addresses, and all of it."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
@@ -55,9 +53,7 @@ def free_memory() -> int:
 
 
 def _free_in_groups() -> list[int]:
-    """Bytes that each control group around this process still grants; page cache is given back when
-    needed.
-    """
+    """Bytes that each control group still grants; page cache is given back when needed."""
     root = Path("/sys/fs/cgroup")
     free = []
     with suppress(OSError, ValueError):
@@ -86,9 +82,7 @@ class DeviceError(RuntimeError):
 
 @timed(DEVICE)
 def open_device(name: str, threads: int) -> tuple[torch.device, Device]:
-    """The device by its torch name, `cpu` or `cuda:N`. DeviceError where torch has no such
-    device.
-    """
+    """The device by its torch name, `cpu` or `cuda:N`. DeviceError where there is none."""
     torch.set_num_threads(threads)
     device = torch.device(name)
     if device.type == "cpu":

@@ -28,9 +28,7 @@ from gpulab.scenario import Work
 
 
 class VariantError(Exception):
-    """An exception with a finding instead of a message, and the kind of check that raised it, if it
-    was one.
-    """
+    """An exception with a finding instead of a message, and the check that raised it, if any."""
 
     def __init__(self, finding: Finding, *, check: CheckKind | None = None) -> None:
         super().__init__(finding.code)
@@ -51,9 +49,7 @@ class UncheckedError(VariantError):
 
 
 class WrongOutputError(VariantError):
-    """The output is not the baseline's; `error` is the relative Frobenius error where there is
-    one.
-    """
+    """The output is not the baseline's; `error` is the relative Frobenius error, if any."""
 
     def __init__(
         self, finding: Finding, error: float | None = None, *, check: CheckKind | None = None

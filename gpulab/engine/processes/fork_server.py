@@ -35,7 +35,7 @@ from gpulab.engine.measure import runner
 from gpulab.engine.measure.context import Process
 from gpulab.engine.measure.process_result import ProcessResult, RunResults
 from gpulab.engine.measure.stop_rule import StopRule
-from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
+from gpulab.engine.processes.channel import Channel
 from gpulab.engine.processes.child import Child, ParentPipe, Preload, Turn
 from gpulab.engine.processes.device import environment, may_stay, open_device, waiter
 from gpulab.engine.processes.failure import first_line
@@ -50,9 +50,9 @@ from gpulab.proc.fork import become_subreaper
 from gpulab.proc.tree import ForkGuard, exit_like, kill_orphans
 
 
-def calibrate(channel: Channel, job: Calibrate, position: WorkerPosition) -> None:
+def calibrate(channel: Channel, job: Calibrate) -> None:
     """Measure every ceiling of the device."""
-    reporter = Reporter(channel, job, position)
+    reporter = Reporter(channel, job, channel.position)
 
     ranks = start_ranks(job, job.seed or 0)
 
@@ -95,8 +95,6 @@ class ForkServer:
 
     _channel: Channel
     _job: Measure | TimeFunctions
-    _buffer: SampleBuffer
-    _position: WorkerPosition
     _forks: ForkGuard
     _numbers: range
     """Of the processes of this turn, at first of its first one."""
@@ -110,7 +108,7 @@ class ForkServer:
     """A process that prepares to profile."""
 
     def __post_init__(self) -> None:
-        self._reporter = Reporter(self._channel, self._job, self._position)
+        self._reporter = Reporter(self._channel, self._job, self._channel.position)
         self._stop_rule = StopRule(self._job)
         self._first = self._next = self._numbers.start
         """The first of its processes in the whole run, which tells its own from those of others;
@@ -217,9 +215,9 @@ class ForkServer:
         if number:
             _be_silent()
         seed = seed_of(self._job.seed, number)
-        turn = Turn(pipe, self._channel, self._position)
+        turn, buffer = Turn(pipe, self._channel), self._channel.buffer
         process = Process(
-            number=number, seed=seed, fork_server=self._first, buffer=self._buffer, turn=turn
+            number=number, seed=seed, fork_server=self._first, buffer=buffer, turn=turn
         )
 
         def measure() -> None:
@@ -298,7 +296,7 @@ class ForkServer:
                 return
             if os.waitstatus_to_exitcode(child.status) == -signal.SIGTERM:
                 exit_like(child.status)  # the run is being stopped
-            variant = self._position.variant
+            variant = self._channel.position.variant
             self._channel.take_ownership()
             self._channel.emit(FindingMade(finding=_profiling_ended(variant, child.status)))
             if variant not in names:
@@ -321,8 +319,7 @@ class ForkServer:
         except BaseException as error:
             failure = error
         pipe.receive()
-        self._position.take_ownership()
-        self._channel.take_ownership()
+        self._channel.take_turn()
         self._reporter.stage(Stage.PROFILE)
 
         def profile() -> None:

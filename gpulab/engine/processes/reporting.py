@@ -57,9 +57,7 @@ class Reporter:
         self.channel.emit(FindingMade(finding=finding, explains=explains))
 
     def failed(self, variant: str | None, stage: Stage, error: BaseException) -> None:
-        """Report what an error means for a variant. Ends the process where the device stays in
-        error.
-        """
+        """Report what an error means for a variant. Ends the process if the device has one."""
         if variant is not None and isinstance(error, VariantError):
             self.channel.emit(*_events_of(variant, stage, error))
         else:

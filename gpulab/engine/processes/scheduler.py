@@ -21,18 +21,20 @@ from importlib import import_module
 from math import ceil
 from typing import NoReturn
 
-from gpulab.core.events import FindingMade, WorkerDone
+import msgspec
+
+from gpulab.core.events import FindingMade, Looked, WorkerDone
 from gpulab.core.failures import processes_left_running
-from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
+from gpulab.core.jobs import Calibrate, Look, Measure, TimeFunctions
 from gpulab.core.statuses import Stage
 from gpulab.engine.build.compiled import keep_code_of_the_run
 from gpulab.engine.measure.plan import PROCESSES
 from gpulab.engine.measure.process_result import RunResults
 from gpulab.engine.processes import startup
-from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
+from gpulab.engine.processes.channel import Channel
 from gpulab.engine.processes.child import Child, ParentPipe, Preload
 from gpulab.engine.processes.layout import move_libraries, seed_of
-from gpulab.engine.processes.supervisor import Receive, name_variants
+from gpulab.engine.processes.supervisor import Receive
 from gpulab.proc.fork import become_subreaper
 from gpulab.proc.tree import ForkGuard, exit_like
 from gpulab.stats.statistics import FEWEST
@@ -51,15 +53,7 @@ ServeForks = Callable[[range, ParentPipe], None]
 """Serves as a fork server, whose processes have these numbers."""
 
 
-def serve(
-    channel: Channel,
-    receive: Receive,
-    buffer: SampleBuffer,
-    position: WorkerPosition,
-    forks: ForkGuard,
-    *,
-    ready: bool = False,
-) -> None:
+def serve(channel: Channel, receive: Receive, forks: ForkGuard, *, ready: bool = False) -> None:
     """Do a job; returns when the last event has left. `ready`: a fork server imports torch before
     there is a job.
     """
@@ -73,10 +67,10 @@ def serve(
 
         if job is None:
             job, numbers = pipe.receive()
-            name_variants(job, position, buffer)
+            channel.name_variants(job)
             keep_code_of_the_run(job)
         gc.enable()
-        ForkServer(channel, job, buffer, position, forks, numbers, pipe).serve()
+        ForkServer(channel, job, forks, numbers, pipe).serve()
 
     first = None
     if ready:
@@ -91,13 +85,15 @@ def serve(
         _import_torch()
         from gpulab.engine.processes.fork_server import calibrate
 
-        calibrate(channel, job, position)
+        calibrate(channel, job)
+    elif isinstance(job, Look):
+        channel.emit(Looked(answer=msgspec.Raw(_answer(job))))
     else:
         left_running = _run(job, forks, partial(serve_forks, job), first)
         channel.take_ownership()
         if left_running:
             channel.emit(FindingMade(finding=processes_left_running(count=left_running)))
-    position.move(Stage.END)
+    channel.position.move(Stage.END)
     channel.emit(WorkerDone(sent=channel.sent))
     channel.flush()
 
@@ -155,6 +151,15 @@ def _import_torch() -> None:
         if "numpy" in sys.modules:
             # NumPy imports it where it is first used: each process would, to seed it.
             import_module("numpy.random")
+
+
+def _answer(job: Look) -> bytes:
+    try:
+        return msgspec.json.encode(import_module(job.module).look(bytes(job.request)))
+    except (Exception, SystemExit) as error:
+        from gpulab.engine.processes.failure import first_line
+
+        return msgspec.json.encode({"problem": f"{type(error).__name__}: {first_line(error)}"})
 
 
 @dataclass

@@ -20,19 +20,18 @@ from pathlib import Path
 from typing import NoReturn
 
 from gpulab.core.events import WorkerExited
-from gpulab.core.jobs import CEILINGS_KNOWN, AnyJob, TimedJob, subject_of
+from gpulab.core.jobs import CEILINGS_KNOWN, TimedJob, WorkerJob
 from gpulab.core.limits import MESSAGE_LENGTH
 from gpulab.core.statuses import Stage
 from gpulab.core.wire import job_message, read_job
-from gpulab.engine.processes.channel import Channel, SampleBuffer, WorkerPosition
+from gpulab.engine.processes.channel import Channel, WorkerPosition
 from gpulab.proc.fork import become_subreaper, fork
 from gpulab.proc.pipes import to_high_number
 from gpulab.proc.tree import ForkGuard, kill_group, kill_orphans, serve_and_exit
-from gpulab.scenario import CONTROL
 
-Receive = Callable[[], AnyJob]
+Receive = Callable[[], WorkerJob]
 """Waits for the job; the process ends where there will be none."""
-Server = Callable[[Channel, Receive, SampleBuffer, WorkerPosition, ForkGuard], None]
+Server = Callable[[Channel, Receive, ForkGuard], None]
 """Serves a job in the forked worker; returns when its last event has left."""
 
 
@@ -43,20 +42,15 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
     The worker is forked before there is a job: it may import torch until then.
     """
     become_subreaper()
-    position = WorkerPosition()
-    buffer = SampleBuffer()
+    position = channel.position
     trace = os.memfd_create("trace")
     given, give = os.pipe2(os.O_CLOEXEC)
     pid = fork()
     if pid == 0:
         os.close(give)
-        forks = _become_worker(channel, position, buffer, commands, trace)
+        forks = _become_worker(channel, commands, trace)
         position.move(Stage.LOAD)
-        serve_and_exit(
-            lambda: serve(
-                channel, lambda: _received(given, position, buffer), buffer, position, forks
-            )
-        )
+        serve_and_exit(lambda: serve(channel, lambda: _received(given, channel), forks))
     os.close(given)
     if not _has_job_to_read(commands, pid):  # so that nobody takes a worker that is gone
         os._exit(1)
@@ -65,7 +59,7 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
         kill_group(pid, signal.SIGKILL)
         kill_orphans()
         os._exit(1)
-    name_variants(job, position, buffer)
+    channel.name_variants(job)
     with suppress(BrokenPipeError):  # its end is told by and by
         os.write(give, job_message(job))
     os.close(give)
@@ -74,8 +68,8 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
     orphans = kill_orphans()
     if isinstance(job, TimedJob) and job.folder:
         shutil.rmtree(job.folder, ignore_errors=True)  # the session may be gone
-    if len(buffer):
-        channel.emit(buffer.take())
+    if len(channel.buffer):
+        channel.emit(channel.buffer.take())
     code = os.waitstatus_to_exitcode(status)
     channel.emit(
         WorkerExited(
@@ -91,9 +85,7 @@ def supervise(channel: Channel, commands: int, serve: Server) -> NoReturn:
     os._exit(0)
 
 
-def _become_worker(
-    channel: Channel, position: WorkerPosition, buffer: SampleBuffer, commands: int, trace: int
-) -> ForkGuard:
+def _become_worker(channel: Channel, commands: int, trace: int) -> ForkGuard:
     os.setpgid(0, 0)
     with suppress(OSError):
         # Out of memory must take the worker, never the face.
@@ -106,24 +98,16 @@ def _become_worker(
     faulthandler.register(signal.SIGUSR1, file=trace_fd)
     # a crash must not take what was printed
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    channel.take_ownership()
-    position.take_ownership()
-    return ForkGuard((channel.forked, position.forked, buffer.forked))
+    channel.take_turn()
+    return ForkGuard(channel.forked)
 
 
-def name_variants(job: AnyJob, position: WorkerPosition, buffer: SampleBuffer) -> None:
-    """Set the names of a job's variants, in each process that was forked before there was a job."""
-    subject = subject_of(job)
-    names = (*(variant.name for variant in subject.variants), CONTROL) if subject else (CONTROL,)
-    position.names = buffer.names = names
-
-
-def _received(given: int, position: WorkerPosition, buffer: SampleBuffer) -> AnyJob:
+def _received(given: int, channel: Channel) -> WorkerJob:
     job = read_job(given)
     if job is None:
         os._exit(1)
     os.close(given)
-    name_variants(job, position, buffer)
+    channel.name_variants(job)
     return job
 
 

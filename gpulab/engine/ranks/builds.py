@@ -80,9 +80,7 @@ class RankedBuild(Build):
         self.work = with_fields(build.work, step=_Step(build.work.step, ranks, key))
 
     def output(self, returned: Any) -> list[Any]:
-        """The outputs of all ranks, this one's first: a variant that is right on rank 0 alone is
-        wrong.
-        """
+        """The outputs of all ranks, this one's first: what is right on rank 0 alone is wrong."""
         self._ranks.ask_for_outputs(self.key)
         return [super().output(returned), *self._ranks.outputs()]
 

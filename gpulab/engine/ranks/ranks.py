@@ -163,9 +163,7 @@ class Ranks:
             self._waits_since = None
 
     def link_times(self, link: str, size: int, seconds: float) -> list[float]:
-        """Seconds per transfer of so many bytes over a link, of blocks that take about so long in
-        all.
-        """
+        """Seconds per transfer of so many bytes over a link, of blocks of about so long in all."""
         (step_s,) = self._transfers(link, size, 1, 1)
         steps = steps_for(seconds / _BLOCKS, step_s)
         return self._transfers(link, size, steps, _BLOCKS)

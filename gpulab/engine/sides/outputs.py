@@ -29,9 +29,7 @@ Leaf = tuple[str, Any]
 
 
 def leaves_of(output: object) -> list[Leaf]:
-    """Return what a step returned, as plain data. SideError where it is of a kind that nobody
-    compares.
-    """
+    """Return what a step returned, as plain data. SideError of a kind that nobody compares."""
     leaves = []
     size = 0
     for leaf in _leaves(output):

@@ -19,10 +19,16 @@ from gpulab.features.trials.result import ALL_TOGETHER
 from gpulab.options import Options, UsageError
 from gpulab.report.report import RunReport
 from gpulab.scenario import shown
-from gpulab.session.derived import names_in, planned_request, request_of_text, step_request
-from gpulab.session.launch import Launch, plan
+from gpulab.session.derived import (
+    names_in,
+    planned_request,
+    request_of_text,
+    step_request,
+    step_text,
+    variant_text,
+)
+from gpulab.session.launch import Launch
 from gpulab.session.look import Look, LookError
-from gpulab.session.step_text import step_text, variant_text
 from gpulab.session.temporary import temporary_folder
 from gpulab.session.worker_process import usual_environment, worker_environment
 
@@ -48,11 +54,9 @@ class Fixes:
                 "--try takes a function (--run FILE:function --try): write a fix of a scenario's "
                 "variant as another variant"
             )
-        if len(launch.functions) > 1:
-            raise UsageError("--try takes one function: --run FILE:function --try")
         self._launch = launch
         self._settings = settings
-        self._step = step_request(planned_request("--try", plan(launch, settings)))
+        self._step = step_request(planned_request("--try", launch, settings))
         environment = usual_environment(self._step.threads)
         try:
             self._seen = look.ask(
@@ -115,23 +119,19 @@ def scenario_text(
 ) -> str:
     """Each of `fixes` by itself, and those `together` in one variant."""
     functions = _functions()
-    used = dict.fromkeys([*fixes, *together])
-    variants = [variant_text(fix.name, f"{fix.sentence}.", _changes([fix])) for fix in fixes]
+    variants = [variant_text(fix.name, f"{fix.sentence}.", [f"with_{fix.name}"]) for fix in fixes]
     if together:
-        variants.append(variant_text(ALL_TOGETHER, "All that gained.", _changes(together)))
+        changes = [f"with_{fix.name}" for fix in together]
+        variants.append(variant_text(ALL_TOGETHER, "All that gained.", changes))
     given = {"inputs": seen.inputs, "state": seen.state}
     return step_text(
         request,
         title=_TRIES,
         flag="--try",
         expressions=[f"{name}={tuple(each)!r}" for name, each in given.items() if each],
-        sources=[functions[fix.name] for fix in used],
+        sources=[functions[fix.name] for fix in dict.fromkeys([*fixes, *together])],
         variants=variants,
     )
-
-
-def _changes(fixes: Sequence[TriedFix]) -> list[str]:
-    return [f"with_{fix.name}" for fix in fixes]
 
 
 def _functions() -> dict[str, str]:
@@ -160,9 +160,7 @@ class Parts:
     )
 
     def __init__(self, launch: Launch, settings: Options, look: Look, given: str = "") -> None:
-        if len(launch.functions) > 1:
-            raise UsageError("--what-if takes one function: --run FILE:function --what-if")
-        request = planned_request("--what-if", plan(launch, settings))
+        request = planned_request("--what-if", launch, settings)
         if launch.functions:
             text = step_text(step_request(request), title=_WHAT_IF, flag="--what-if")
             request = request_of_text("--what-if", launch.label, text, settings)
