@@ -12,7 +12,7 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from inspect import cleandoc, getfullargspec
 from math import isfinite
 from typing import Any
@@ -127,20 +127,20 @@ class ScenarioText:
 
     lesson: str
     scenario: Scenario | None
-    functions: dict[str, PlainFunction]
-    """Public functions, for lists."""
+    callables: dict[str, PlainFunction]
+    """Public functions, and methods of the classes at the top level, as Class.method."""
     names: dict[str, int]
     """Names that the module binds to what may be called, by line: what FILE:function can name."""
     exercise: str | None = None
     """The name of the exercise that judges the file: EXERCISE = "NAME"."""
-    methods: dict[str, PlainFunction] = field(default_factory=dict)
-    """Of classes at the top level, as Class.method."""
 
-    def callable_of(self, name: str) -> PlainFunction | None:
-        """The public function or the method of that name."""
-        return self.functions.get(name) or self.methods.get(name)
+    @property
+    def functions(self) -> dict[str, PlainFunction]:
+        """The public functions, for lists."""
+        return {name: each for name, each in self.callables.items() if "." not in name}
 
 
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 _ATTRIBUTE = re.compile(r"\.[\s\\]*variant")
 EMPTY = ScenarioText("", None, {}, {})
 
@@ -158,9 +158,7 @@ def read_text(text: str) -> ScenarioText:
         )
     scenario = _scenario(text, tree, *calls[0]) if calls else None
     exercise = next((name for node in tree.body if (name := _exercise_of(node)) is not None), None)
-    return ScenarioText(
-        lesson, scenario, _functions(tree), _callable_names(tree), exercise, _methods(tree)
-    )
+    return ScenarioText(lesson, scenario, _callables(tree), _callable_names(tree), exercise)
 
 
 def _scenario(text: str, tree: ast.Module, node: ast.stmt, call: ast.Call) -> Scenario:
@@ -173,7 +171,7 @@ def _scenario(text: str, tree: ast.Module, node: ast.stmt, call: ast.Call) -> Sc
     topic = [_literal_of("topic", call.args[0])] if call.args else []
     scenario: Scenario = _construct(call, "Scenario", lambda: Scenario(*topic, **values))
     for function in tree.body:
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(function, _Function):
             for decorator in function.decorator_list:
                 if _is_variant(decorator, name):
                     _add_variant(scenario, function, decorator)
@@ -193,9 +191,7 @@ def _require_plain_decorators(text: str, tree: ast.Module, name: str, count: int
     # these, too.
     if text.isascii() and len(_ATTRIBUTE.findall(text)) == count:
         return
-    functions = [
-        node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    ]
+    functions = [node for node in tree.body if isinstance(node, _Function)]
     accepted = {
         _callee(decorator) for function in functions for decorator in function.decorator_list
     }
@@ -208,9 +204,7 @@ def _require_plain_decorators(text: str, tree: ast.Module, name: str, count: int
             )
 
 
-def _add_variant(
-    scenario: Scenario, function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr
-) -> None:
+def _add_variant(scenario: Scenario, function: _Function, decorator: ast.expr) -> None:
     values: dict[str, Any] = {}
     if isinstance(decorator, ast.Call):
         if decorator.args:
@@ -326,30 +320,15 @@ def _is_variant(node: ast.expr, name: str) -> bool:
     )
 
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def _functions(tree: ast.Module) -> dict[str, PlainFunction]:
+def _callables(tree: ast.Module) -> dict[str, PlainFunction]:
     functions = [
         node for node in tree.body if isinstance(node, _Function) and not node.name.startswith("_")
     ]
-    return {
-        function.name: _plain(function)
-        for function in functions
-        if len(function.name) <= NAME_LENGTH
-    }
-
-
-def _methods(tree: ast.Module) -> dict[str, PlainFunction]:
-    """Public methods, and `__call__`, of the classes at the top level."""
-    methods = {}
+    found = {node.name: _plain(node) for node in functions if len(node.name) <= NAME_LENGTH}
     for name, node in _methods_of(tree):
-        bound = any(
-            isinstance(decorator, ast.Name) and decorator.id == "classmethod"
-            for decorator in node.decorator_list
-        )
-        methods[name] = _plain(node, skipped=1 if bound else 0)
-    return methods
+        decorators = [each.id for each in node.decorator_list if isinstance(each, ast.Name)]
+        found[name] = _plain(node, skipped=int("classmethod" in decorators))
+    return found
 
 
 def _methods_of(tree: ast.Module) -> Iterator[tuple[str, _Function]]:
@@ -369,11 +348,11 @@ def _plain(function: _Function, skipped: int = 0) -> PlainFunction:
     return PlainFunction(summary, tuple(cut(name, NAME_LENGTH) for name in required))
 
 
-def _docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def _docstring(function: _Function) -> str:
     return (ast.get_docstring(function, clean=False) or "").strip()
 
 
-def _required(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+def _required(function: _Function) -> list[str]:
     """The names of the arguments without a default value."""
     arguments = function.args
     positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
@@ -385,7 +364,7 @@ def _required(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 def _callable_names(tree: ast.Module) -> dict[str, int]:
     names: dict[str, int] = {}
     for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(node, _Function | ast.ClassDef):
             names[node.name] = node.lineno
         elif isinstance(node, ast.Assign):
             names.update(

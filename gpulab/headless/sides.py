@@ -86,7 +86,7 @@ def refuse_measuring(options: Options) -> None:
 def _job_of(side: Measured, options: Options) -> Measure | TimeFunctions:
     """Return what a worker would be told of it. UsageError where it cannot run in turns."""
     for name in side.functions:
-        function = side.entry.text.callable_of(name)
+        function = side.entry.text.callables.get(name)
         if function and function.required and options.arguments is None:
             reason = takes_arguments(name, arguments=list(function.required))
             raise UsageError(f"{side.name}: {name} cannot be called", reason)

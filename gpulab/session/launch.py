@@ -150,7 +150,7 @@ def why_not(launch: Launch, device: str | None, *, with_arguments: bool = False)
         )
     if launch.functions:
         for name in launch.functions:
-            function = entry.text.callable_of(name)
+            function = entry.text.callables.get(name)
             if function and function.required and not with_arguments:
                 return takes_arguments(name, arguments=list(function.required))
         return first_missing(())

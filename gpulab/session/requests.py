@@ -279,7 +279,7 @@ def _arguments(entry: Entry, given: str) -> Arguments:
         if made_by.error:
             raise UsageError(f"--with {beginning(given)}: {made_by.error}")
     _check_defined(made_by, function)
-    callable_ = made_by.text.callable_of(function)
+    callable_ = made_by.text.callables.get(function)
     required = callable_.required if callable_ else ()
     if others := [name for name in required if name != "device"]:
         raise UsageError(

@@ -247,3 +247,12 @@ def test_up_to_a_fifth_of_the_pairs_may_be_dropped():
         14,
     )
     assert report.variant("a").time_s.low is not None
+
+
+def test_a_gpu_that_is_slowed_down_all_the_time_leaves_nothing_to_believe():
+    readings = [reading(0.2 * number, THERMAL) for number in range(2, 40)]
+    report = report_of([*opening(ON), STARTED, *merged(samples({"b": 0.5}), readings), *END])
+    (comparison,) = report.comparisons
+    assert (comparison.pairs, comparison.dropped, comparison.verdict) == (0, 100, "invalid")
+    assert report.control.verdict == "invalid"
+    assert all(variant.time_s is None for variant in report.variants)

@@ -121,7 +121,7 @@ def examine() -> list[MachineCheck]:
         check_cupy(driver),
         check_nvrtc(),
         _triton(driver),
-        _jax(),
+        _package("JAX", installed("jax"), "the JAX lesson", "pip install jax"),
         _compiler(),
         _terminal(),
         _run_files(),
@@ -205,12 +205,13 @@ def check_cupy(driver: DriverProbe) -> MachineCheck:
 
 def check_nvrtc() -> MachineCheck:
     """Return whether CUDA C++ can be compiled here: with a GPU or without one."""
+    packages = ""
     bindings = installed(NVRTC)
     library = installed(*_NVRTC_LIBRARIES)
     if bindings and (library or torch_cuda() not in (None, NO_TORCH)):
-        return _ok("NVRTC", ", ".join(filter(None, (bindings, library))))
+        packages = ", ".join(filter(None, (bindings, library)))
     enables = "registers and machine code of CUDA C++ kernels"
-    return _missing("NVRTC", "not installed", enables, "pip install 'gpulab[nvrtc]'")
+    return _package("NVRTC", packages, enables, "pip install 'gpulab[nvrtc]'")
 
 
 def _devices(torch: TorchProbe) -> list[MachineCheck]:
@@ -230,18 +231,17 @@ def _devices(torch: TorchProbe) -> list[MachineCheck]:
 
 
 def _triton(driver: DriverProbe) -> MachineCheck:
-    if package := installed("triton"):
-        return _ok("Triton", package)
-    if torch_cuda() in (None, NO_TORCH):
+    package = installed("triton")
+    if package is None and torch_cuda() in (None, NO_TORCH):
         result = "it comes with a torch built for CUDA"
         return _missing("Triton", result, _TRITON_LESSONS, _torch_for_cuda(driver))
-    return _missing("Triton", "not installed", _TRITON_LESSONS, "pip install triton")
+    return _package("Triton", package, _TRITON_LESSONS, "pip install triton")
 
 
-def _jax() -> MachineCheck:
-    if package := installed("jax"):
-        return _ok("JAX", package)
-    return _missing("JAX", "not installed", "the JAX lesson", "pip install jax")
+def _package(name: str, package: str | None, enables: str, install: str) -> MachineCheck:
+    if package:
+        return _ok(name, package)
+    return _missing(name, "not installed", enables, install)
 
 
 def _compiler() -> MachineCheck:

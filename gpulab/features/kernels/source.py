@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -162,16 +162,14 @@ class Kernel:
         self._launch(_three(blocks), arguments)
 
 
-def kernels_made() -> list[tuple[KernelText, str]]:
-    """The kernels that were made since the last call, with their files, each once."""
+def kernels_made(keep: Iterable[tuple[KernelText, str]] = ()) -> list[tuple[KernelText, str]]:
+    """The kernels that were made since the last call, with their files, each once. `keep`: which of
+    them the next call has again.
+    """
     made = list(_made)
     _made.clear()
+    _made.update(dict.fromkeys(keep))
     return made
-
-
-def remember(made: list[tuple[KernelText, str]]) -> None:
-    """As if they had been made now."""
-    _made.update(dict.fromkeys(made))
 
 
 def _three(dimensions: Dimensions) -> tuple[int, int, int]:

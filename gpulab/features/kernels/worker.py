@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from gpulab.core.payloads import KernelCode, KernelText
 
@@ -11,20 +11,14 @@ Made = tuple[KernelText, str]
 """A kernel, and the file that it is from."""
 
 
-def kernels_made() -> list[Made]:
-    """The kernels that were made since the last call; none where no scenario has asked for any."""
+def kernels_made(keep: Iterable[Made] = ()) -> list[Made]:
+    """The kernels that were made since the last call, of which the next one has those to `keep`;
+    none where no scenario has asked for any.
+    """
     source = sys.modules.get("gpulab.features.kernels.source")
     if source is None:
         return []
-    return source.kernels_made()  # type: ignore[no-any-return]
-
-
-def forget_kernels(*, but: list[Made]) -> None:
-    """Let go of those that were made since, for what comes after."""
-    source = sys.modules.get("gpulab.features.kernels.source")
-    if source is not None:
-        source.kernels_made()
-        source.remember(but)
+    return source.kernels_made(keep)  # type: ignore[no-any-return]
 
 
 def launched_kernels(step: Callable[[], object]) -> list[KernelCode]:

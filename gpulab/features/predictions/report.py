@@ -129,20 +129,20 @@ def keep(report: RunReport, best: Comparison | PastComparison, prediction: Predi
 
 def newest_answers() -> dict[str, Answered]:
     """The last of each scenario, by its name."""
+    return {answered.scenario: answered for answered in _kept()}
+
+
+def record() -> tuple[int, int]:
+    """(how many of this user's own predictions could be judged, how many within a factor of 2)."""
+    own = [answered.near for answered in _kept() if answered.near is not None]
+    return len(own), sum(own)
+
+
+def _kept() -> list[Answered]:
+    """All predictions, the newest last."""
     from gpulab.session.store import Store
 
     answers: list[Answered] = []
     with Store() as store:
         answers = store.kept(_KIND, "", Answered)
-    return {answered.scenario: answered for answered in answers}
-
-
-def record() -> tuple[int, int]:
-    """(how many of this user's own predictions could be judged, how many within a factor of 2)."""
-    from gpulab.session.store import Store
-
-    predictions: list[Answered] = []
-    with Store() as store:
-        predictions = store.kept(_KIND, "", Answered)
-    own = [answered.near for answered in predictions if answered.near is not None]
-    return len(own), sum(own)
+    return answers

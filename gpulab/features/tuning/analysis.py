@@ -3,10 +3,10 @@ final.
 
 Measured one after the other, the machine's drift between the first candidate and the last is larger
 than what separates good ones, and the least of many medians is a lucky one. So every round measures
-each remaining candidate once, in random order; what the candidates around a block took, beyond
-their own times so far, is taken as the machine's level at that moment and divided out. The slower
-half leaves after 5 rounds, then after more, until few are left. These begin anew: what eliminated
-the others says nothing of them, since it chose them.
+each remaining candidate once, in random order; what they took, beyond their own times so far, is
+taken as the machine's level meanwhile and divided out. The slower half leaves after 5 rounds, then
+after more, until few are left. These begin anew: what eliminated the others says nothing of them,
+since it chose them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from gpulab.stats.verdicts import FLOOR
 FINALISTS = 8
 _FIRST_ROUNDS, _MORE_ROUNDS = 5, 1.4
 """Before the first elimination, and times as many before each next one."""
-_NEIGHBOURS = 15
-"""Blocks before and after one, over which the machine's level is the median."""
 FEWEST_FINAL_ROUNDS = 12
 _FLOOR, _NARROW = log(1 + FLOOR), FLOOR / 2
 _TOO_SLOW = log(1.5)
@@ -48,7 +46,7 @@ class Tournament:
         self.final = False
         """Whether those that are left are in the final."""
         self._levelled: dict[int, list[float]] = {candidate: [] for candidate in self.alive}
-        """Logarithms of times, less the machine's level at the time."""
+        """Logarithms of times, less the machine's level in the round."""
         self.times_s: dict[int, list[float]] = {candidate: [] for candidate in self.alive}
         self._rounds, self._rounds_before_cut = 0, _FIRST_ROUNDS
         self._paired: dict[int, list[float]] = {}
@@ -63,14 +61,9 @@ class Tournament:
 
     def add(self, order: Sequence[int], times_s: Sequence[float]) -> None:
         """The seconds that each of a round took, in its order."""
-        logs = [log(time) for time in times_s]
-        levels = _levels(
-            [
-                value - self._expected[candidate]
-                for candidate, value in zip(order, logs, strict=True)
-            ]
-        )
-        for candidate, value, level, time in zip(order, logs, levels, times_s, strict=True):
+        taken = [(candidate, log(time)) for candidate, time in zip(order, times_s, strict=True)]
+        level = median(value - self._expected[candidate] for candidate, value in taken)
+        for (candidate, value), time in zip(taken, times_s, strict=True):
             self.times_s[candidate].append(time)
             if self.final:
                 self._paired[candidate].append(value)
@@ -155,13 +148,3 @@ class Tournament:
             self.alive.sort(key=self._expected.__getitem__)
             self.reference = self.alive[0]
             self._paired = {candidate: [] for candidate in self.alive}
-
-
-def _levels(residuals: Sequence[float]) -> list[float]:
-    """The median of what is around each place; of few values that of all."""
-    if len(residuals) <= 2 * _NEIGHBOURS:
-        return [median(residuals)] * len(residuals)
-    return [
-        median(residuals[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1])
-        for place in range(len(residuals))
-    ]

@@ -148,7 +148,7 @@ class Tuner:
             self._reported.add(variant)
             self._reporter.channel.emit(Tuned(variant=variant, choice=choice, cached=cached))
         if _KERNELS is not None:
-            _KERNELS.forget_kernels(but=kernels)  # those of all candidates
+            _KERNELS.kernels_made(keep=kernels)  # not those of all candidates
         return tried.work(choice.tuning.tried[0].config)
 
     def _holds(self, tuning: Tuning, configs: Iterable[str]) -> bool:
