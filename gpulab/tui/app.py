@@ -26,7 +26,7 @@ from gpulab.catalog.catalog import Entry, ScenarioRow, catalog
 from gpulab.catalog.recordings import recording
 from gpulab.core.statuses import ExitCode
 from gpulab.core.terminal import colour_count, over_ssh, shows_unicode
-from gpulab.draw.blocks import Group, Text
+from gpulab.draw.blocks import Text
 from gpulab.features import present, taken_out
 from gpulab.options import Options, UsageError
 from gpulab.session.drive import Interrupts
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from gpulab.session.playback import Playback
     from gpulab.session.run import Source
 
-_OF_A_STEP = Text("seconds, calls, FLOPs and bytes are those of a step", "dim")
 _HZ, _HZ_OVER_SSH = 4, 2
 _LONGER = 4
 _ENOUGH_COLOURS = 256
@@ -272,17 +271,15 @@ class LabApp(App[int]):
 
     def action_operations(self) -> None:
         """The operations of the run of the scenario under the cursor, over the whole screen."""
-        from gpulab.features.goodput.operation_table import full_tables
-        from gpulab.tui.screens.page import Page
+        from gpulab.tui.screens.page import operations_page
 
         entry = self._lab.chosen
         if entry is None:
             return
         run = self._lab.runs.of(entry.name)
-        tables = full_tables(run.report, None) if run else []
-        if not tables:
+        if not (page := run and operations_page(run.report)):
             return self._lab.say(status.no_operations(entry.name), "yellow")
-        self.push_screen(Page("operations", lambda _: Group(*tables, _OF_A_STEP), wide=True))
+        self.push_screen(page)
 
     def action_help(self) -> None:
         """The keys, and the words that are on the screen."""
