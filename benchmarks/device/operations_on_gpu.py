@@ -23,7 +23,7 @@ from time import monotonic
 
 import torch
 from torch.nn import functional
-from torch.profiler import ProfilerActivity, profile
+from torch.profiler import profile
 
 from gpulab.engine.build.lab import recorded
 from gpulab.features.goodput.recorded_operations import operations
@@ -146,8 +146,7 @@ def derived_of(name):
     step = CASES[name][1]()
     step()
     torch.cuda.synchronize()
-    activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
-    with profile(activities=activities, record_shapes=True) as recording, recorded(WINDOW):
+    with profile(record_shapes=True) as recording, recorded(WINDOW):
         step()
         torch.cuda.synchronize()
     with tempfile.TemporaryDirectory() as folder:

@@ -26,7 +26,7 @@ from gpulab.catalog.catalog import Entry, ScenarioRow, catalog
 from gpulab.catalog.recordings import recording
 from gpulab.core.statuses import ExitCode
 from gpulab.core.terminal import colour_count, over_ssh, shows_unicode
-from gpulab.draw.blocks import Group, Text
+from gpulab.draw.blocks import Text
 from gpulab.features import present, taken_out
 from gpulab.options import Options, UsageError
 from gpulab.session.drive import Interrupts
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from gpulab.session.run import Source
 
 _CLASS = "gpulab --class NAME --share FOLDER opens your screen to those who watch the folder"
-_OF_A_STEP = Text("seconds, calls, FLOPs and bytes are those of a step", "dim")
 
 
 def _start(entry: Entry, settings: Options) -> Source | Finding:
@@ -262,20 +261,18 @@ class LabApp(App[int]):
 
     def action_operations(self) -> None:
         """The operations of the run of the scenario under the cursor, over the whole screen."""
-        from gpulab.features.goodput.operation_table import full_tables
-        from gpulab.tui.screens.page import Page
+        from gpulab.tui.screens.page import operations_page
 
         entry = self._lab.chosen
         if entry is None:
             return
         run = self._lab.runs.of(entry.name)
-        tables = full_tables(run.report, None) if run else []
-        if not tables:
+        if not (page := run and operations_page(run.report)):
             return self._lab.refuse(
                 f"no operations of {entry.name} so far: "
                 "the profile records them, at the end of a run"
             )
-        self.push_screen(Page("operations", lambda _: Group(*tables, _OF_A_STEP), wide=True))
+        self.push_screen(page)
 
     def action_help(self) -> None:
         """The keys, and the words that are on the screen."""

@@ -153,20 +153,6 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
         if not all(-_ROUNDING_S <= part_s <= most_s for part_s in self.seconds.values()):
             raise ValueError("a part that is larger than the whole")
 
-    @property
-    def shares(self) -> dict[str, float]:
-        """Fractions of the window, which sum to 1; zeros where the window is empty."""
-        window_s = self.window_s
-        return {
-            category: part_s / window_s if window_s else 0.0
-            for category, part_s in self.seconds.items()
-        }
-
-    @property
-    def goodput(self) -> float:
-        """Useful seconds / seconds of the window."""
-        return self.shares[USEFUL]
-
 
 class Phases(VariantEvent, frozen=True):
     """One window of steps with phases on and no timed sample in it: seconds of the innermost phase,

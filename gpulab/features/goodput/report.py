@@ -100,10 +100,8 @@ def _step_of(
     if isinstance(state.job, Follow) and time is not None:
         rounds_s = min(time.value, profiled.plain_s)  # others than the recorded may be validation
     step_s = rounds_s or profiled.plain_s
-    if profiled.partition.on_device:
-        if rounds_s and _is_another_state(state, variant, profiled, rounds_s, time):
-            step_s = profiled.plain_s
-        profiled = _fitting_first(profiled, step_s)
+    if rounds_s and _is_another_state(state, variant, profiled, rounds_s, time):
+        step_s = profiled.plain_s
     source = StepSource.ROUNDS if step_s == rounds_s else StepSource.PROFILER
     return _Step(profiled, step_s, source)
 
@@ -130,25 +128,12 @@ def _is_another_state(
     """Return whether the device was in another one than in the rounds: busy for longer, and for no
     longer than a step of the profiler's process.
     """
+    if not profiled.partition.on_device:
+        return False
     recorded_s = busy_s(profiled.partition) / profiled.steps
     longest_s = min(rounds_s, _clock_s(state, variant, Clock.DEVICE, time) or rounds_s)
     is_longer = recorded_s > longest_s + TOLERANCE * rounds_s
     return is_longer and recorded_s <= profiled.plain_s * (1 + TOLERANCE)
-
-
-def _fitting_first(profiled: Profiled, step_s: float) -> Profiled:
-    """With its recordings exchanged where only the second is no longer than the step.
-
-    Copies share the host's memory with other work: on an H100 those of one recording took 12 %
-    longer than those of the next.
-    """
-    first = profiled.partition
-    second = profiled.repeated
-    longest_s = profiled.steps * step_s * (1 + TOLERANCE)
-    if second is None or busy_s(first) <= longest_s or busy_s(second) > longest_s:
-        return profiled
-    window_s = second.window_s / profiled.steps
-    return replace(profiled, partition=second, repeated=first, profiled_s=window_s)
 
 
 def _told_apart(parts: dict[str, float], profiled: Profiled, step_s: float) -> dict[str, float]:

@@ -88,7 +88,7 @@ class Trace:
     """The events recorded, inside the window or not. `main` is the thread of the window.
 
     `callers` are the spans that name lines of the program, `allocations` what a recording with
-    memory has. `skipped` counts relevant events that lack a name, a time or a thread.
+    memory has.
     """
 
     window: Span
@@ -97,7 +97,6 @@ class Trace:
     calls: dict[Thread, list[TraceEvent]]
     annotations: list[TraceEvent]
     device: list[TraceEvent]
-    skipped: int
     callers: list[TraceEvent] = field(default_factory=list)
     allocations: list[Allocation] = field(default_factory=list)
     functions: list[TraceEvent] = field(default_factory=list)
@@ -139,11 +138,11 @@ def read(document: object) -> Trace:
     entries = document.get("traceEvents") if isinstance(document, dict) else None
     if not isinstance(entries, list):
         raise ValueError("not a Chrome trace: no list of traceEvents")
-    complete, skipped = _complete(entries)
+    complete = _complete(entries)
     window = _window(complete)
     if window is None:
         raise ValueError(f"no {WINDOW} in the recording")
-    trace = _trace(complete, skipped, window)
+    trace = _trace(complete, window)
     return replace(trace, allocations=list(_allocations(entries, window["ts"])))
 
 
@@ -151,7 +150,7 @@ def read_any(entries: Iterable[object]) -> Trace:
     """Read the events of anyone's trace; without a window of the lab the whole is one.
     ValueError.
     """
-    complete, skipped = _complete(entries)
+    complete = _complete(entries)
     if not complete:
         raise ValueError("no operations in it")
     window = _window(complete)
@@ -161,7 +160,7 @@ def read_any(entries: Iterable[object]) -> Trace:
         first = min(complete, key=lambda raw: (raw["cat"] not in _ANNOTATIONS, raw["ts"]))
         window = {**first, "cat": "user_annotation", "name": WINDOW}
         window |= {"ts": start, "dur": max(end - start, 1e-3)}
-    return _trace(complete, skipped, window)
+    return _trace(complete, window)
 
 
 def is_relevant(raw: object) -> TypeGuard[dict[str, Any]]:
@@ -174,16 +173,9 @@ def is_relevant(raw: object) -> TypeGuard[dict[str, Any]]:
     return isinstance(kind, str) and kind in RELEVANT
 
 
-def _complete(entries: Iterable[object]) -> tuple[list[dict[str, Any]], int]:
-    """The events that count, and how many of them lack a name, a time or a thread."""
-    complete = []
-    skipped = 0
-    for raw in filter(is_relevant, entries):
-        if _is_complete(raw):
-            complete.append(raw)
-        else:
-            skipped += 1
-    return complete, skipped
+def _complete(entries: Iterable[object]) -> list[dict[str, Any]]:
+    """The events that count, and lack no name, time or thread."""
+    return [raw for raw in filter(is_relevant, entries) if _is_complete(raw)]
 
 
 def _window(complete: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -192,7 +184,7 @@ def _window(complete: list[dict[str, Any]]) -> dict[str, Any] | None:
     return max(windows, key=lambda raw: raw["dur"], default=None)
 
 
-def _trace(complete: list[dict[str, Any]], skipped: int, frame: dict[str, Any]) -> Trace:
+def _trace(complete: list[dict[str, Any]], frame: dict[str, Any]) -> Trace:
     operations = defaultdict(list)
     calls = defaultdict(list)
     annotations = []
@@ -220,7 +212,6 @@ def _trace(complete: list[dict[str, Any]], skipped: int, frame: dict[str, Any]) 
         calls=dict(calls),
         annotations=annotations,
         device=device,
-        skipped=skipped,
         callers=callers,
         functions=functions,
     )

@@ -229,13 +229,13 @@ def _parts_of_jobs(jobs: FromStart) -> Block:
         words = _WORDS.get(part, bars.WORDS.get(part, part))
         cells = (_part(job.seconds.get(part), job.total_s) for job in shown)
         table.add_row(Text.assemble((letter, f"not bold {style}"), f" {words}"), *cells)
-    table.add_row(Text("  job", "bold"), *(f"{seconds(job.total_s)}    " for job in shown))
+    table.add_row(Text("  job", "bold"), *(f"{seconds(job.total_s)}     " for job in shown))
     omitted = ", ".join(job.variant for job in jobs.jobs if job not in shown)
     return Group(table, *[Text(f"not shown: {omitted}", "dim")] * bool(omitted))
 
 
 def _part(part_s: float | None, total_s: float) -> str:
-    return "" if part_s is None else f"{seconds(part_s)} {part_s / total_s:3.0%}"
+    return "" if part_s is None else f"{seconds(part_s)} {part_s / total_s:4.0%}"
 
 
 def _job_notes(jobs: FromStart) -> Iterator[Text]:

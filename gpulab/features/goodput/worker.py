@@ -64,7 +64,6 @@ _ENOUGH, _LONG_WINDOW_S, _MOST_EVENTS = 10, 1.5, 50_000
 _MOST_STEPS = 200
 _MOST_STATEFUL_STEPS = 20
 """Steps between two restores of state, which as a cache may be full after some."""
-_MANY_EVENTS = 500
 _MOST_WINDOWS = 2
 
 
@@ -137,7 +136,7 @@ class Profiler:
             plain = self._plain_steps(build, warm)
             single, _ = self._recorded(build, 1)
             steps = _window_steps(_middle_s(plain), single.size, stateful=bool(build.state))
-            events = f" ({steps * single.size:,} events)" * (single.size >= _MANY_EVENTS)
+            events = f" ({steps * single.size:,} events)"
             self._say(variant, "first recording", events)
             first, parts = self._window(build, steps, _middle_s(plain), shapes=False)
             plain += self._plain_steps(build, warm)  # the machine as it was while it recorded

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from gpulab.core.statuses import CheckKind, Stage, Status
 from gpulab.core.units import plural, seconds
 from gpulab.draw.area import Area
@@ -9,43 +11,56 @@ from gpulab.draw.panel import name_width
 from gpulab.report.live import LiveReport
 from gpulab.report.report import Progress, VariantReport
 
-_DOING = {
-    Stage.START: (
+
+class _Doing(NamedTuple):
+    """What a stage is on the screen, what it does, and why."""
+
+    shown: str
+    words: str
+    why: str = ""
+
+
+STAGES = {
+    Stage.START: _Doing(
+        "start",
         "importing torch",
         "in a fresh process, where nothing that ran before can change a time",
     ),
-    Stage.LOAD: (
-        "reading the scenario",
-        "and looking at the device that it is to run on",
+    Stage.LOAD: _Doing(
+        "start", "reading the scenario", "and looking at the device that it is to run on"
     ),
-    Stage.BUILD: ("building", "its inputs are made, and its very first step is taken"),
-    Stage.TUNE: ("tuning", "the fastest of its choices is what will be compared"),
-    Stage.CHECK: ("checking", "a wrong answer that is fast is not compared"),
-    Stage.CALIBRATE: ("calibrating", "how many steps a timed block must hold to be timed well"),
-    Stage.WARM_UP: ("warming up", "until its times stop falling"),
-    Stage.COUNT: (
-        "counting the operations of",
-        "and their FLOPs and bytes, for the roofline",
+    Stage.BUILD: _Doing(
+        "check", "building", "its inputs are made, and its very first step is taken"
     ),
-    Stage.CEILINGS: ("measuring roofs", ""),
-    Stage.MEASURE: (
-        "preparing the rounds",
-        "all variants take turns, in several fresh processes",
+    Stage.TUNE: _Doing("check", "tuning", "the fastest of its choices is what will be compared"),
+    Stage.CHECK: _Doing("check", "checking", "a wrong answer that is fast is not compared"),
+    Stage.CALIBRATE: _Doing(
+        "check", "calibrating", "how many steps a timed block must hold to be timed well"
     ),
-    Stage.SOLO_RUN: ("running", ""),
-    Stage.RE_CHECK: ("re-checking", ""),
-    Stage.PROFILE: ("profiling", ""),
-    Stage.TEARDOWN: ("ending the process", ""),
-    Stage.END: ("ending", ""),
+    Stage.WARM_UP: _Doing("check", "warming up", "until its times stop falling"),
+    Stage.COUNT: _Doing(
+        "check", "counting the operations of", "and their FLOPs and bytes, for the roofline"
+    ),
+    Stage.MEASURE: _Doing(
+        "measure", "preparing the rounds", "all variants take turns, in several fresh processes"
+    ),
+    Stage.RE_CHECK: _Doing("re-check", "re-checking"),
+    Stage.SOLO_RUN: _Doing("alone", "running"),
+    Stage.CEILINGS: _Doing("ceilings", "measuring roofs"),
+    Stage.PROFILE: _Doing("profile", "profiling"),
+    Stage.TEARDOWN: _Doing("profile", "ending the process"),
+    Stage.END: _Doing("profile", "ending"),
 }
-"""What a stage does, and why."""
+"""In the order of a run. What is over before one can read its name is of the next one, or of the
+last.
+"""
 
 
 def activity(progress: Progress) -> str:
     """Return what it is doing: a stage, its variant, and what of it."""
     if progress.stage == Stage.MEASURE and progress.planned_processes:
         return f"measuring process {progress.process}"
-    words, _ = _DOING[progress.stage]
+    words = STAGES[progress.stage].words
     if progress.variant:
         words += f" {progress.variant}"
     if progress.stage == Stage.SOLO_RUN:
@@ -64,8 +79,7 @@ def draw_preparation(run: LiveReport, area: Area) -> None:
     progress = run.report.progress
     area.put(0, 0, f"{activity(progress)}, {run.stage_s:.1f} s", "bold")
     rows = max(0, area.height - 2)
-    _, why = _DOING[progress.stage]
-    area.put(1, 0, why)
+    area.put(1, 0, STAGES[progress.stage].why)
     names = name_width(run, area.width)
     each = 2 if rows >= 2 * len(run.variants) else 1
     for place, variant in enumerate(_visible(run, rows // each)):
@@ -105,7 +119,7 @@ def state_of(run: LiveReport, variant: VariantReport) -> str:
     """In a word or two, how far its preparation is."""
     progress = run.report.progress
     if progress.variant == variant.name and progress.stage != Stage.MEASURE:
-        return _DOING[progress.stage][0].removesuffix(" the operations of")
+        return STAGES[progress.stage].words.removesuffix(" the operations of")
     passed = run.detail.passed.get(variant.name, ())
     if passed:
         return f"{plural(len(passed), 'check')} passed"

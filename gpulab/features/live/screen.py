@@ -19,7 +19,7 @@ from gpulab.draw.canvas import Canvas
 from gpulab.draw.frame import draw_frame, edge_rows, inner_width
 from gpulab.draw.panel import Panel
 from gpulab.features import needed, views
-from gpulab.features.live.activity import activity, time_left
+from gpulab.features.live.activity import STAGES, activity, time_left
 from gpulab.features.live.narrowing import NARROWING
 from gpulab.features.live.number import NUMBER
 from gpulab.features.live.printed import PRINTED
@@ -28,32 +28,7 @@ from gpulab.features.live.times import TIMES
 from gpulab.report.feature import Section
 from gpulab.report.live import LiveReport
 
-_SHOWN = {
-    Stage.START: "start",
-    Stage.CHECK: "check",
-    Stage.MEASURE: "measure",
-    Stage.RE_CHECK: "re-check",
-    Stage.SOLO_RUN: "alone",
-    Stage.CEILINGS: "ceilings",
-    Stage.PROFILE: "profile",
-}
-_SHOWN_STAGES = {
-    Stage.LOAD: Stage.START,
-    Stage.BUILD: Stage.CHECK,
-    Stage.TUNE: Stage.CHECK,
-    Stage.CALIBRATE: Stage.CHECK,
-    Stage.WARM_UP: Stage.CHECK,
-    Stage.COUNT: Stage.CHECK,
-    Stage.TEARDOWN: Stage.PROFILE,
-    Stage.END: Stage.PROFILE,
-}
-"""Stages that are over before one can read their names."""
 _CELLS = 14
-
-
-def shown_stage(stage: Stage) -> str:
-    """The name of a stage on the screen."""
-    return _SHOWN[_SHOWN_STAGES.get(stage, stage)]
 
 
 def draw_stages(run: LiveReport, area: Area) -> None:
@@ -63,10 +38,10 @@ def draw_stages(run: LiveReport, area: Area) -> None:
         if run.report.under_way:
             words = f"▸FOLLOWING {run.report.scenario}, {progress.elapsed_s:.0f} s"
         return area.put(0, 0, words, "bold")
-    now = _SHOWN_STAGES.get(progress.stage, progress.stage)
+    now = STAGES[progress.stage].shown
     column, passed = 0, True
-    for stage, words in _SHOWN.items():
-        if stage == now:
+    for words in dict.fromkeys(stage.shown for stage in STAGES.values()):
+        if words == now:
             passed, text = False, _under_way(run)
             area.put(0, column, text, "bold cyan")
             column += len(text) + 1
@@ -79,7 +54,7 @@ def draw_stages(run: LiveReport, area: Area) -> None:
 
 def _under_way(run: LiveReport) -> str:
     progress = run.report.progress
-    words = shown_stage(progress.stage).upper()
+    words = STAGES[progress.stage].shown.upper()
     if not run.report.under_way:
         return str(run.report.outcome).upper()
     if progress.stage == Stage.MEASURE and progress.planned_processes:

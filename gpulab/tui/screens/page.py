@@ -12,8 +12,10 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from gpulab.draw.blocks import Block
+from gpulab.draw.blocks import Block, Group, Text
+from gpulab.features.goodput.operation_table import full_tables
 from gpulab.guide.help import BESIDE, help_view
+from gpulab.report.report import RunReport
 from gpulab.session.run_files import at_home
 from gpulab.tui.bindings import keymap_path, own_bindings
 from gpulab.tui.panels.pane import Pane
@@ -59,6 +61,15 @@ class Page(ModalScreen[None]):
         page = self.query_one("#page", Pane)
         name_box(page, self._title)
         page.show(self._content(page.room))
+
+
+def operations_page(report: RunReport) -> Page | None:
+    """The operations of each variant that was profiled; None where none was."""
+    tables = full_tables(report, None)
+    if not tables:
+        return None
+    note = Text("seconds, calls, FLOPs and bytes are those of a step", "dim")
+    return Page("operations", lambda _: Group(*tables, note), wide=True)
 
 
 def help_page(

@@ -12,6 +12,11 @@ def partition_of(*events, off_cpu=None, length=1000, taken_s=0.0):
     return partition(read(document(*events, length=length)), off_cpu or {}, taken_s)
 
 
+def shares(parts):
+    """Fractions of the window."""
+    return {name: part_s / parts.window_s for name, part_s in parts.seconds.items()}
+
+
 def microseconds(*events, off_cpu=None, length=1000):
     """The categories of a partition that are not empty; checked to be in order, and to sum to the
     window.

@@ -5,7 +5,7 @@ not run.
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from partitions import microseconds, partition_of
+from partitions import microseconds, partition_of, shares
 from traces import (
     MAIN,
     OTHER_THREAD,
@@ -27,7 +27,7 @@ from gpulab.features.goodput.trace import read
 def test_without_phases_the_busy_time_is_useful():
     parts = partition_of(op("mm", 0, 300), op("copy_", 100, 200), op("mm", 500, 900, OTHER_THREAD))
     assert (parts.marked, parts.on_device) == (False, False)
-    assert parts.goodput == pytest.approx(0.3)
+    assert shares(parts)["useful"] == pytest.approx(0.3)
 
 
 def test_each_instant_belongs_to_the_innermost_phase():
@@ -149,10 +149,10 @@ def test_a_loader_without_workers_runs_and_has_its_part_of_what_is_off_the_cpu()
     }
 
 
-def test_an_empty_window_has_no_shares():
+def test_an_empty_window_has_no_parts():
     for parts in (partition_of(*STEP, length=0), partition_of(length=0)):
-        assert (parts.window_s, parts.goodput) == (0, 0)
-        assert set(parts.shares.values()) == {0}
+        assert parts.window_s == 0
+        assert set(parts.seconds.values()) == {0}
 
 
 def test_a_long_clock_costs_no_digits():
@@ -199,6 +199,5 @@ OFF_CPU = st.dictionaries(st.sampled_from(["", "useful", "data", "own"]), st.flo
 def test_the_categories_sum_to_the_window(events, off_cpu):
     parts = partition_of(*events, off_cpu=off_cpu)
     assert sum(parts.seconds.values()) == pytest.approx(parts.window_s, rel=1e-9)
-    assert sum(parts.shares.values()) == pytest.approx(1, abs=1e-9)
     assert all(seconds >= 0 for seconds in parts.seconds.values())
     assert parts.copied_s >= parts.seconds["copies"] * parts.on_device - 1e-15

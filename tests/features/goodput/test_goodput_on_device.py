@@ -1,7 +1,7 @@
 """Goodput of traces in which a device ran: each category of its time, and their order."""
 
 import pytest
-from partitions import microseconds, partition_of
+from partitions import microseconds, partition_of, shares
 from traces import OTHER_THREAD, call, copy, event, kernel, loader, op, phase
 
 
@@ -12,7 +12,7 @@ def memset(start, end):
 def test_without_phases_every_kernel_is_useful():
     parts = partition_of(kernel(100, 300), kernel(200, 400, stream=8))
     assert (parts.marked, parts.on_device) == (False, True)
-    assert parts.goodput == pytest.approx(0.3)
+    assert shares(parts)["useful"] == pytest.approx(0.3)
     assert "preempted" not in parts.seconds
 
 
@@ -132,7 +132,7 @@ def test_an_idle_device_in_order():
 
 def test_a_useful_phase_that_launched_no_kernel_leaves_nothing_useful():
     parts = partition_of(phase("useful", 0, 500), kernel(100, 200))
-    assert (parts.marked, parts.goodput) == (True, 0)
+    assert (parts.marked, parts.seconds["useful"]) == (True, 0)
 
 
 def test_a_kernel_across_the_edge_of_the_window_counts_inside_it():

@@ -1,6 +1,5 @@
 """What a variant's windows, its time and its roof say together of where its time goes."""
 
-import msgspec
 import pytest
 from found import finding
 
@@ -200,23 +199,6 @@ def test_the_other_clock_times_the_step_where_the_verdict_is_the_devices():
     )
     report = goodput(recorded, state("cuda", clock=Clock.DEVICE))
     assert (report.step_s, report.goodput) == (1.6e-3, pytest.approx(0.76 / 1.6))
-
-
-@pytest.mark.parametrize(("second_s", "reliable"), [(1.02e-3, True), (1.12e-3, False)])
-def test_a_recording_whose_copies_took_longer_gives_way_to_one_that_fits(second_s, reliable):
-    """Kernels and copies take 1.09 ms of a step of 1 ms in the first recording."""
-    event = profiled(
-        on_device=True, useful=0.35, copies=0.6, copied=0.6, profiled_s=1.15e-3, plain_s=0.99e-3
-    )
-    second = recording(0.4, 0.58, second_s, on_device=True, copied=0.58)
-    event = msgspec.structs.replace(event, repeated=second)
-    report = goodput(variant(profiled=event), state("cuda"))
-    assert report.reliable == reliable
-    assert [reason.code for reason in report.reasons] == ([] if reliable else ["busy_exceeds_step"])
-    if reliable:
-        assert report.seconds["useful"] == pytest.approx(0.408e-3)
-        assert report.overhead == pytest.approx(1.02 / 0.99 - 1)
-        assert report.hidden == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize("on_device", [False, True])

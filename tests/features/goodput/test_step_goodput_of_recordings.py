@@ -4,6 +4,7 @@ profiler.
 
 import pytest
 import recorded
+from partitions import shares
 
 from gpulab.core.run_file import read_run_file
 from gpulab.features.goodput.events import Profiled
@@ -58,7 +59,7 @@ def test_a_step_that_the_profiler_lengthens_has_the_share_of_the_step_without_it
         for event in read_run_file(path).events
         if isinstance(event, Profiled) and event.variant == variant
     )
-    assert event.partition.goodput == pytest.approx(before, abs=0.01)
+    assert shares(event.partition)["useful"] == pytest.approx(before, abs=0.01)
     goodput = load(path).variant(variant).goodput
     assert goodput.goodput == pytest.approx(share, abs=0.01)
     assert (goodput.reliable, goodput.step_source) == (True, StepSource.ROUNDS)
