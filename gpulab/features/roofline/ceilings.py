@@ -23,6 +23,7 @@ from gpulab.core.payloads import (
     DERIVED,
     LAUNCH,
     MATRIX,
+    MEASURED,
     MEMORY,
     PAGE_FAULT,
     SOURCES,
@@ -93,6 +94,25 @@ class RoofSet:
     def best(self, roof: str, kinds: Collection[str] | None = None) -> Ceiling | None:
         """The highest of a roof by its best source; None where nothing is known of it."""
         return next(iter(self.by_source(roof, kinds)), None)
+
+    def slowest_stream(self) -> tuple[str, float]:
+        """The slowest way of doing nothing but move bytes through device memory, as a part of the
+        memory roof; the whole where none is known.
+
+        Both as they were measured one after the other: the roof that is measured beside a run
+        drifts with the machine.
+        """
+        roof = self.best(MEMORY)
+        streams = {
+            ceiling.key: ceiling
+            for ceiling in self.ceilings
+            if ceiling.roof == MEMORY and ceiling.source == MEASURED and not ceiling.processes
+        }
+        if roof is None or roof.key not in streams:
+            return "", 1.0
+        steady = [ceiling for ceiling in streams.values() if ceiling.steady]
+        slowest = min(steady, key=lambda ceiling: ceiling.median, default=roof)
+        return slowest.kind, slowest.median / streams[roof.key].median
 
     def compute(self, dtype: str | None) -> Ceiling | None:
         """The ceiling of arithmetic in a dtype: the higher one of matrix and vector units.

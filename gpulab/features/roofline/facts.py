@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
-from operator import itemgetter
 from statistics import fmean
 
 from gpulab.core.events import Built, Calibrated, Counted, OtherClock, SoloRun
@@ -149,9 +148,9 @@ def _with_host(
         starts.append(sum(short) if short else None)
         parts = parts_on_cpu(profiled.partition, profiled.steps, profiled.plain_s, 1.0)
         outside = 0.0 if profiled.partition.marked else parts.get("other", 0.0)
-        longest = max(
-            (_OUTSIDE, outside), *((row.name, row.share) for row in rows[:1]), key=itemgetter(1)
-        )
+        longest = _OUTSIDE, outside
+        if rows and rows[0].share > outside:
+            longest = rows[0].name, rows[0].share
     elif facts.launches == 0:
         longest = _OUTSIDE, 1.0
     shares = {

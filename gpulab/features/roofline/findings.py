@@ -102,6 +102,11 @@ def _capped(evidence: dict[str, Value]) -> str:
     return f", at the power limit ({power})" if power else ""
 
 
+def _as_fast(evidence: dict[str, Value]) -> str:
+    stream = evidence.get("as_fast_as")
+    return f", as fast as a {stream} moves its bytes" if stream else ""
+
+
 def _cache_roof(evidence: dict[str, Value]) -> str:
     share = evidence.get("cache")
     return f", {share:.0%} of the last-level cache's roof" if isinstance(share, float) else ""
@@ -119,6 +124,7 @@ _PHRASES: dict[str, Callable[[dict[str, Value]], str]] = {
     "counters": _counters,
     "counted": _in_brackets,
     "capped": _capped,
+    "as_fast": _as_fast,
     "cache_roof": _cache_roof,
     "of_link": _of_link,
     "units": lambda evidence: PIPES.get(str(evidence["pipe"]), "units"),
@@ -147,8 +153,8 @@ def limited_by(
 
 @limited_by(BoundKind.COMPUTE, "{shares}{capped}: " + _FEWER_OPERATIONS)
 def near_compute_roof(**evidence: Value) -> None: ...
-@limited_by(BoundKind.MEMORY, "{shares}{capped}: " + _FEWER_BYTES)
-def near_memory_roof(**evidence: Value) -> None: ...
+@limited_by(BoundKind.MEMORY, "{shares}{as_fast}{capped}: " + _FEWER_BYTES)
+def near_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> None: ...
 @limited_by(BoundKind.LINK, "{of_link}: " + _FEWER_BYTES)
 def near_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 @limited_by(BoundKind.LATENCY, "only {of_link}")
