@@ -284,7 +284,7 @@ class _ProcessRun:
             return None
         if context.number >= _FIRST_PROBED and context.number % _PROBED:
             return None
-        probes = roof_probes(self._loaded.info, self._preparation.works)
+        probes = [*roof_probes(self._loaded.info, self._preparation.works)]
         if not probes:
             return None
         return RoofProbes(context.clock, probes, context.seed)

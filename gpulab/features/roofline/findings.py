@@ -38,7 +38,6 @@ _COUNTERS = {
     "fp16": "FP16",
     "dram": "DRAM",
 }
-_LEAST_SHOWN = 0.02
 _FEWER_BYTES = "fewer bytes make it faster"
 _FEWER_OPERATIONS = "fewer or cheaper operations make it faster"
 
@@ -80,7 +79,7 @@ def _counters(evidence: dict[str, Value]) -> str:
     known = {
         key: name
         for key, name in _COUNTERS.items()
-        if key not in PIPES or shares.get(key, 0.0) >= _LEAST_SHOWN
+        if key not in PIPES or shares.get(key, 0.0) >= 0.02
     }
     return ", ".join(filter(None, [*_percents(evidence, known), _power(evidence)]))
 
