@@ -16,6 +16,8 @@ from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec.structs import replace
+
 from gpulab.core.events import (
     Built,
     Checked,
@@ -70,12 +72,9 @@ class Keep:
 
 def _merged_clocks(before: OtherClock, event: OtherClock) -> OtherClock:
     """The times of one process together with those of the others."""
-    times_s = [*before.times_s, *event.times_s][-_MOST_TIMES:]
-    return OtherClock(
-        t=event.t,
-        variant=event.variant,
-        clock=event.clock,
-        times_s=times_s,
+    return replace(
+        event,
+        times_s=[*before.times_s, *event.times_s][-_MOST_TIMES:],
         exposed=before.exposed or event.exposed,
         sm_mhz=[*before.sm_mhz, *event.sm_mhz][-_MOST_TIMES:],
     )

@@ -237,16 +237,12 @@ class _ProcessRun:
         context = self._context
         if context.job.ceilings == CeilingChoice.NONE:
             return None
-        if context.clock.flush or context.one_at_a_time:
-            return None
         # a GPU's roofs hardly drift, and one block of them is at whatever clock the others left
-        if context.device.type == "cuda":
+        if context.clock.flush or context.one_at_a_time or context.device.type == "cuda":
             return None
         if context.number >= _FIRST_PROBED and context.number % _PROBED:
             return None
         probes = roof_probes(self._loaded.info, self._preparation.works)
-        if not probes:
-            return None
         return RoofProbes(context.clock, probes, context.seed)
 
     def _result(

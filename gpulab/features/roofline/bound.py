@@ -45,6 +45,8 @@ _LEAST = {
 }
 """From which share of a step on each thing beside its work limits it."""
 _MOST_OF_IT = 0.5
+_STREAM = 0.8
+"""Of what the slowest stream reaches: a step as fast as that does nothing but move bytes."""
 _WAITS = ("waiting", "waited")
 _FEW = 0.25
 """Occupancy at which an SM has few warps to hide waiting with."""
@@ -226,6 +228,7 @@ class _Reach:
         self._end = end
         self.units = roofs.compute(facts.dtype) if facts.flops else None
         self.arithmetic = self._share(facts.flops, self.units)
+        self.stream = roofs.slowest_stream()
         self.memory: float | None = 0.0
         self.is_cached = False
         if facts.roof in LINKS:
@@ -309,11 +312,14 @@ def _near_a_roof(facts: StepFacts, reach: _Reach) -> Finding | None:
         return findings.near_compute_roof(**facts.power)
     if reach.is_cached:
         return _in_cache(facts, reach) if max(moved, reach.memory or 0.0) >= NEAR else None
-    if moved < NEAR:
-        return None
     if facts.roof in LINKS:
-        return findings.near_link_roof.from_values({})
-    return findings.near_memory_roof(**facts.power)
+        return findings.near_link_roof.from_values({}) if moved >= NEAR else None
+    if moved >= NEAR:
+        return findings.near_memory_roof.from_values(facts.power)
+    # A CPU loads the lines it stores to, which no declared byte shows: a copy is at the roof, far
+    # below the best.
+    stream, part = reach.stream
+    return findings.near_memory_roof(as_fast_as=stream) if moved >= _STREAM * part else None
 
 
 def _in_cache(facts: StepFacts, reach: _Reach) -> Finding:

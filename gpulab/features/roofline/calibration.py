@@ -42,20 +42,12 @@ from gpulab.features.roofline.ceilings import ceiling_from
 from gpulab.features.roofline.events import Ceiling, CeilingsMeasured
 from gpulab.features.roofline.findings import between_ranks, ceiling_failed, matrix_product_units
 from gpulab.features.roofline.probes import PlannedProbe, Probe, plan, size_name
-from gpulab.stats import statistics
+from gpulab.stats.statistics import FEWEST
 
 _LONG_S = 0.5
 _BRIEF_S = 0.08
 """Seconds a probe takes: of a calibration, and of one pass beside a run."""
-_WARM = 0.2
-_FEWEST = statistics.FEWEST
 _MOST = 2000
-_TRIES = 3
-_FEW_TRIES = 2
-_RESTS = 10
-_REST_S = 0.05
-_CACHED = 1.3
-"""What is this much faster than memory did not come from there."""
 
 
 @dataclass
@@ -143,7 +135,7 @@ class Calibration:
                     # what is known so far outlives a cancelled calibration
                     self._emit(complete=False)
                     self._reporter.stage(Stage.CEILINGS, detail=roof)
-                self._measure(probe, seconds, _FEW_TRIES if brief else _TRIES)
+                self._measure(probe, seconds, 2 if brief else 3)
         finally:
             settings.put_back(settings_of_file)
         self._emit(complete=not brief and not self._short_of_memory)
@@ -199,17 +191,17 @@ class Calibration:
         else:
             steps, _ = clock.steps_per_block(build)
             sample = partial(clock.block, build, steps)
-            warm = perf_counter() + _WARM * seconds
+            warm = perf_counter() + 0.2 * seconds
             while perf_counter() < warm:
                 sample()
-        for _ in range(_RESTS if probe.rests else 0):
+        for _ in range(10 if probe.rests else 0):
             # Within tens of milliseconds a product reaches the power limit, and clocks fall by a
             # quarter.
-            sleep(_REST_S)
+            sleep(0.05)
             timings.add(probe, sample())
         end = perf_counter() + seconds
         count = 0
-        while count < _FEWEST or (perf_counter() < end and count < _MOST):
+        while count < FEWEST or (perf_counter() < end and count < _MOST):
             timings.add(probe, sample())
             count += 1
 
@@ -240,7 +232,7 @@ class Calibration:
             if (other.roof, other.kind) == (MEMORY, timings.kind)
         ]
         return all(
-            cached.median > _CACHED * other.median and cached.ends[0] > other.ends[1]
+            cached.median > 1.3 * other.median and cached.ends[0] > other.ends[1]
             for other in memory
         )
 

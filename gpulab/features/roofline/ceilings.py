@@ -23,6 +23,7 @@ from gpulab.core.payloads import (
     DERIVED,
     LAUNCH,
     MATRIX,
+    MEASURED,
     MEMORY,
     PAGE_FAULT,
     SOURCES,
@@ -94,6 +95,25 @@ class RoofSet:
         """The highest of a roof by its best source; None where nothing is known of it."""
         return next(iter(self.by_source(roof, kinds)), None)
 
+    def slowest_stream(self) -> tuple[str, float]:
+        """The slowest way of doing nothing but move bytes through device memory, as a part of the
+        memory roof; the whole where none is known.
+
+        Both as they were measured one after the other: the roof that is measured beside a run
+        drifts with the machine.
+        """
+        roof = self.best(MEMORY)
+        streams = {
+            ceiling.key: ceiling
+            for ceiling in self.ceilings
+            if ceiling.roof == MEMORY and ceiling.source == MEASURED and not ceiling.processes
+        }
+        if roof is None or roof.key not in streams:
+            return "", 1.0
+        steady = [ceiling for ceiling in streams.values() if ceiling.steady]
+        slowest = min(steady, key=lambda ceiling: ceiling.median, default=roof)
+        return slowest.kind, slowest.median / streams[roof.key].median
+
     def compute(self, dtype: str | None) -> Ceiling | None:
         """The ceiling of arithmetic in a dtype: the higher one of matrix and vector units.
 
@@ -149,10 +169,7 @@ _SHEETS: tuple[tuple[str, float, float, tuple[float, ...]], ...] = (
 name: GB/s, and TFLOP/s by dtype, 0 where the device has no units for it.
 """
 _SUFFIX = r"(-\d+GB)?( \d+GB?( HBM3e?)?)?$"  # a Ti, a D or a Laptop GPU is another product
-_LANES, _LANES_BEFORE, _LANES_SINCE = 128, 64, (8, 6)
-"""fp32 FMA lanes of one SM, and before which compute capability they were fewer."""
 _LANES_FP64 = {(7, 0): 32, (8, 0): 32, (9, 0): 64, (10, 0): 64}
-_FEW_FP64 = 2
 _TENSOR = {
     (7, 0): 1024,
     (7, 2): 1024,
@@ -163,7 +180,7 @@ _TENSOR = {
     (10, 3): 8192,
 }
 """fp16 FLOP per clock of one SM's tensor cores; other capabilities are those of cards, below."""
-_TENSOR_GEFORCE, _TENSOR_OTHERS = 512, 1024
+_TENSOR_GEFORCE = 512
 TENSOR_DTYPES = {
     "fp16": ((7, 0), 1),
     "tf32": ((8, 0), 0.5),
@@ -172,8 +189,6 @@ TENSOR_DTYPES = {
     "int8": ((7, 5), 2),
 }
 """Since which capability the tensor cores take a dtype, and its rate over fp16's."""
-_L2_BYTES_PER_CLOCK = 64
-"""What one SM can ask of the L2 cache."""
 
 
 def nominal_ceilings(device: Device) -> list[Ceiling]:
@@ -210,12 +225,12 @@ def _derived_of_sms(device: Device) -> Iterator[Ceiling]:
     major, minor = map(int, device.capability.split("."))
     capability = (major, minor)
     is_geforce = "GeForce" in device.name
-    tensor = _TENSOR.get(capability, _TENSOR_GEFORCE if is_geforce else _TENSOR_OTHERS)
-    lanes = _LANES if capability >= _LANES_SINCE else _LANES_BEFORE
+    tensor = _TENSOR.get(capability, _TENSOR_GEFORCE if is_geforce else 1024)
+    lanes = 128 if capability >= (8, 6) else 64  # of fp32, in one SM
     per_clock: dict[tuple[str, str], float] = {
-        (CACHE, ""): _L2_BYTES_PER_CLOCK,
+        (CACHE, ""): 64,  # bytes that one SM can ask of the L2
         (VECTOR, "fp32"): 2 * lanes,
-        (VECTOR, "fp64"): 2 * _LANES_FP64.get(capability, _FEW_FP64),
+        (VECTOR, "fp64"): 2 * _LANES_FP64.get(capability, 2),
     }
     for kind, (since, share) in TENSOR_DTYPES.items():
         if capability >= since:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
-from operator import itemgetter
 from statistics import fmean
 
 from gpulab.core.events import Built, Calibrated, Counted, OtherClock, SoloRun
@@ -24,10 +23,6 @@ from gpulab.report.report import VariantReport, fields_of
 from gpulab.report.state import RunState, VariantState
 
 _COUNTED = ("sm", "occupancy", "tensor", "fp64", "fp32", "fp16", "dram")
-_SHORT = 3
-_SHORT_S = 3e-6
-"""An operation of so many launch costs, or seconds without one, is mostly its start."""
-_CAP_SHARE = 0.95
 _OUTSIDE = "code outside of torch's operations"
 
 
@@ -145,14 +140,15 @@ def _with_host(
     if profiled is not None:
         rows = [row for row in by_inputs(profiled.operations) if not row.on_device and row.calls]
         launch = roofs.cost(LAUNCH)
-        longest_s = _SHORT * launch.median if launch else _SHORT_S
+        # an operation of three launch costs is mostly its start
+        longest_s = 3 * launch.median if launch else 3e-6
         short = [row.share for row in rows if row.self_s / row.calls <= longest_s]
         starts.append(sum(short) if short else None)
         parts = parts_on_cpu(profiled.partition, profiled.steps, profiled.plain_s, 1.0)
         outside = 0.0 if profiled.partition.marked else parts.get("other", 0.0)
-        longest = max(
-            (_OUTSIDE, outside), *((row.name, row.share) for row in rows[:1]), key=itemgetter(1)
-        )
+        longest = _OUTSIDE, outside
+        if rows and rows[0].share > outside:
+            longest = rows[0].name, rows[0].share
     elif facts.launches == 0:
         longest = _OUTSIDE, 1.0
     shares = {
@@ -216,7 +212,7 @@ def _with_device(
         phase=phase,
         dram_bytes=dram_bytes_per_step(state, variant, roofs),
         counters=counters,
-        at_power_cap=capped and (power_w or 0.0) >= _CAP_SHARE * (limit_w or inf),
+        at_power_cap=capped and (power_w or 0.0) >= 0.95 * (limit_w or inf),
     )
 
 

@@ -38,7 +38,6 @@ _COUNTERS = {
     "fp16": "FP16",
     "dram": "DRAM",
 }
-_LEAST_SHOWN = 0.02
 _FEWER_BYTES = "fewer bytes make it faster"
 _FEWER_OPERATIONS = "fewer or cheaper operations make it faster"
 
@@ -80,7 +79,7 @@ def _counters(evidence: dict[str, Value]) -> str:
     known = {
         key: name
         for key, name in _COUNTERS.items()
-        if key not in PIPES or shares.get(key, 0.0) >= _LEAST_SHOWN
+        if key not in PIPES or shares.get(key, 0.0) >= 0.02
     }
     return ", ".join(filter(None, [*_percents(evidence, known), _power(evidence)]))
 
@@ -102,6 +101,17 @@ def _capped(evidence: dict[str, Value]) -> str:
     return f", at the power limit ({power})" if power else ""
 
 
+def _above(evidence: dict[str, Value]) -> str:
+    shares = (evidence.get(key) for key in ("arithmetic", "memory", "share"))
+    is_above = any(isinstance(share, float) and share > 1.05 for share in shares)
+    return ", above the roof as it was measured" if is_above else ""
+
+
+def _as_fast(evidence: dict[str, Value]) -> str:
+    stream = evidence.get("as_fast_as")
+    return f", as fast as a {stream} moves its bytes" if stream else ""
+
+
 def _cache_roof(evidence: dict[str, Value]) -> str:
     share = evidence.get("cache")
     return f", {share:.0%} of the last-level cache's roof" if isinstance(share, float) else ""
@@ -119,6 +129,8 @@ _PHRASES: dict[str, Callable[[dict[str, Value]], str]] = {
     "counters": _counters,
     "counted": _in_brackets,
     "capped": _capped,
+    "above": _above,
+    "as_fast": _as_fast,
     "cache_roof": _cache_roof,
     "of_link": _of_link,
     "units": lambda evidence: PIPES.get(str(evidence["pipe"]), "units"),
@@ -145,11 +157,11 @@ def limited_by(
     return declare
 
 
-@limited_by(BoundKind.COMPUTE, "{shares}{capped}: " + _FEWER_OPERATIONS)
+@limited_by(BoundKind.COMPUTE, "{shares}{above}{capped}: " + _FEWER_OPERATIONS)
 def near_compute_roof(**evidence: Value) -> None: ...
-@limited_by(BoundKind.MEMORY, "{shares}{capped}: " + _FEWER_BYTES)
-def near_memory_roof(**evidence: Value) -> None: ...
-@limited_by(BoundKind.LINK, "{of_link}: " + _FEWER_BYTES)
+@limited_by(BoundKind.MEMORY, "{shares}{above}{as_fast}{capped}: " + _FEWER_BYTES)
+def near_memory_roof(*, as_fast_as: str = "", **evidence: Value) -> None: ...
+@limited_by(BoundKind.LINK, "{of_link}{above}: " + _FEWER_BYTES)
 def near_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...
 @limited_by(BoundKind.LATENCY, "only {of_link}")
 def far_from_link_roof(*, share: float, link: str, **evidence: Value) -> None: ...

@@ -14,9 +14,7 @@ from gpulab.features.roofline.view import marked
 from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
 
-_PLOT_ROWS, _PLOT_COLUMNS = 12, 50
 _PERCENT, _BOUND = 6, 14
-_MOST_ROWS = 40
 
 
 def _heading(run: LiveReport) -> tuple[str, str]:
@@ -25,7 +23,7 @@ def _heading(run: LiveReport) -> tuple[str, str]:
 
 def _rows(run: LiveReport, width: int) -> Rows:
     count = max(1, len(run.variants))
-    return Rows(min(count, 3), count, _MOST_ROWS)
+    return Rows(min(count, 3), count, most=40)
 
 
 def _draw(run: LiveReport, area: Area) -> None:
@@ -33,7 +31,7 @@ def _draw(run: LiveReport, area: Area) -> None:
     if roofline is None or not roofline.points or _roofs_are_to_come(run.report):
         area.put_lines(_why_none(run))
         return
-    has_room = area.height >= _PLOT_ROWS and area.width >= _PLOT_COLUMNS
+    has_room = area.height >= 12 and area.width >= 50
     figure = roofline_figure(roofline) if has_room else None
     if figure is None:
         _draw_shares(run, area, list(roofline.points))

@@ -51,7 +51,6 @@ BLOCKS_PER_SM = 8
 CHAINS = 8
 """Independent accumulators per thread: an FMA's latency is 4 clocks."""
 _ITERATIONS = 4096
-_L2_BYTES_PER_LAUNCH = 4 << 30  # so that a launch's own microseconds do not show
 
 SOURCE = r"""
 template <typename T> __device__ void chain(T* out, T a, T b, int iterations) {
@@ -127,7 +126,7 @@ def l2_reads(device: torch.device, info: Device, footprint: int) -> Probe:
     count = footprint // 16
     data = torch.randint(0, 255, (count * 16,), dtype=torch.uint8, device=device)
     out = torch.zeros(1, dtype=torch.int32, device=device)
-    passes = max(1, _L2_BYTES_PER_LAUNCH // footprint)
+    passes = max(1, 4 * GiB // footprint)  # so that a launch's own microseconds do not show
     arguments = (data.data_ptr(), out.data_ptr(), np.int64(count), np.int32(passes))
     blocks = info.sms * BLOCKS_PER_SM
 
@@ -145,20 +144,9 @@ def _compiled(name: str) -> Any:
     return cupy.RawModule(code=SOURCE, options=("-std=c++17",)).get_function(name)
 
 
-_BEYOND_CACHE = 4
-_SMALLEST_CACHE = 4 * MiB
-_CACHE_STEPS = 4
-_BRIEF_FOOTPRINTS = 3
-_MOST_OF_MEMORY = 16
-# of one array: what is smaller is cached somewhere, whatever the system says
-_FEWEST_BYTES = 64 * MiB
-# a virtual machine may name hundreds of MiB of cache: touching gigabytes takes minutes
-_MOST_BYTES_CPU = 256 * MiB
-_PRODUCT_S = 0.06
 _LAUNCHES = 200
 _PAGES = 256
 _PATTERN = 4096  # drawing a gigabyte of numbers would take longer than moving it
-_TRANSFERS = (4 * KiB, 1 * MiB, 16 * MiB, 256 * MiB)
 _DTYPES = {
     "fp64": torch.float64,
     "fp32": torch.float32,
@@ -205,7 +193,7 @@ def plan(device: torch.device, info: Device, *, brief: bool = False) -> Iterator
     for kind in ("copy", "update") if brief else ("copy", "triad", "update", "read"):
         yield PlannedProbe(MEMORY, kind, partial(stream, device, kind, array))
     footprints = _footprints(device, info)
-    for footprint in footprints[:_BRIEF_FOOTPRINTS] if brief else footprints:
+    for footprint in footprints[:3] if brief else footprints:
         if not on_gpu:
             for kind in ("copy", "update") if brief else ("copy", "update", "read"):
                 array = footprint if kind == "read" else footprint // 2
@@ -214,7 +202,7 @@ def plan(device: torch.device, info: Device, *, brief: bool = False) -> Iterator
             yield PlannedProbe(CACHE, "read", partial(l2_reads, device, info, footprint))
     for kind in _kinds(device):
         sizes = [2**power for power in range(11 if on_gpu else 8, 14)]
-        make = partial(products_of, device, kind, sizes, _PRODUCT_S, rests=on_gpu)
+        make = partial(products_of, device, kind, sizes, 0.06, rests=on_gpu)
         yield PlannedProbe(MATRIX, kind, make)
     if not on_gpu:
         yield PlannedProbe(PAGE_FAULT, "", _first_touches)
@@ -226,7 +214,7 @@ def plan(device: torch.device, info: Device, *, brief: bool = False) -> Iterator
     for kind in ("enqueue", "spacing", "graph node"):
         yield PlannedProbe(LAUNCH, kind, partial(_launches, device, kind))
     for roof in HOST_LINKS:
-        for size in _TRANSFERS:
+        for size in (4 * KiB, MiB, 16 * MiB, 256 * MiB):
             for kind in ("pinned", "pageable"):
                 make = partial(_transfers, device, roof, kind, size)
                 yield PlannedProbe(roof, f"{kind} {size_name(size)}", make)
@@ -245,16 +233,18 @@ def _footprints(device: torch.device, info: Device) -> list[int]:
     sizes = []
     while half:
         sizes.append(half)
-        half = half // _CACHE_STEPS if half > _SMALLEST_CACHE else 0
+        half = half // 4 if half > 4 * MiB else 0
     return sizes[::-1]
 
 
 def array_bytes(device: torch.device, info: Device) -> int:
     """Bytes of an array that no cache holds, and that three of fit into memory."""
     if device.type == "cuda":
-        return min(GiB, info.memory_bytes // _MOST_OF_MEMORY)
-    beyond = min(max(_BEYOND_CACHE * info.l2_bytes, _FEWEST_BYTES), _MOST_BYTES_CPU)
-    return min(beyond, free_memory() // _MOST_OF_MEMORY)
+        return min(GiB, info.memory_bytes // 16)
+    # What is smaller is cached somewhere, whatever the system says. A virtual machine may name
+    # hundreds of MiB of cache: touching gigabytes takes minutes.
+    beyond = min(max(4 * info.l2_bytes, 64 * MiB), 256 * MiB)
+    return min(beyond, free_memory() // 16)
 
 
 def stream(device: torch.device, kind: str, array: int) -> Probe:

@@ -44,8 +44,6 @@ from gpulab.report.state import Keep, RunState, VariantState
 
 _FLOATING = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
 _MOST_OPERATIONS, _MOST_DRAWN = 60, 8
-_MOST_ARROWS = 2
-_FLOPS_AGREE = 0.1
 
 
 def roofs_of(state: RunState) -> RoofSet | None:
@@ -194,7 +192,7 @@ def roofline_of(report: RunReport) -> Roofline | None:
     points = [variant.roofline for variant in report.variants if variant.roofline]
     places = {point.variant: index for index, point in enumerate(points)}
     against = {comparison.variant: comparison.against for comparison in report.comparisons}
-    tangled = {name for name, arrows in Counter(against.values()).items() if arrows > _MOST_ARROWS}
+    tangled = {name for name, arrows in Counter(against.values()).items() if arrows > 2}
     arrows = [
         (places[before], places[after])
         for after, before in against.items()
@@ -233,7 +231,7 @@ def _disagreements(draft: Draft) -> Iterator[Finding]:
         if built is None:
             continue
         flops = counted.flops if counted else None
-        if built.flops and flops and abs(built.flops / flops - 1) > _FLOPS_AGREE:
+        if built.flops and flops and abs(built.flops / flops - 1) > 0.1:
             yield flops_differ(name, declared=built.flops, counted=flops)
         if not built.bytes:
             continue

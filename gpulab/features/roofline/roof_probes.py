@@ -29,13 +29,6 @@ from gpulab.features.roofline.probes import (
 from gpulab.scenario import MiB, Work
 
 _CPU = torch.device("cpu")
-_ARRAY = (64 * MiB, 128 * MiB)
-_CHUNK = 8 * MiB
-_BEYOND_CACHE = 2
-_SMALLEST_CACHED = 4 * MiB
-_ALIKE = 2
-_SIZES = (256, 384, 512)
-_PRODUCT_S = 0.0015
 _PATTERN = 4096
 
 
@@ -53,16 +46,22 @@ class _Probing:
     ratios: dict[str, list[float]] = field(default_factory=dict)
 
 
-def roof_probes(info: Device, works: Iterable[Work]) -> list[PlannedProbe]:
+def roof_probes(info: Device, works: Iterable[Work]) -> Iterator[PlannedProbe]:
     """The roofs that the variants' declared work is held against."""
     works = list(works)
     moved = [work.bytes for work in works if work.bytes]
-    dtypes = dict.fromkeys(work.dtype or "fp32" for work in works if work.flops)
-    probes = [*_memory(info, moved), *_cache(info, moved)]
-    for dtype in dtypes:
-        make = partial(products_of, _CPU, dtype, _SIZES, _PRODUCT_S)
-        probes.append(PlannedProbe(MATRIX, dtype, make))
-    return probes
+    if moved:
+        # there are two arrays
+        array = min(max(2 * info.l2_bytes, 64 * MiB), 128 * MiB, array_bytes(_CPU, info))
+        yield PlannedProbe(MEMORY, "update", partial(_walk, array, 8 * MiB))
+    # what may stay in the cache, by as many bytes, if all are alike
+    cached = [amount for amount in moved if amount <= info.l2_bytes // 2]
+    if cached and min(cached) >= 4 * MiB and max(cached) <= 2 * min(cached):
+        half = min(cached) // 2
+        yield PlannedProbe(CACHE, "update", partial(_walk, half, half))
+    for dtype in dict.fromkeys(work.dtype or "fp32" for work in works if work.flops):
+        make = partial(products_of, _CPU, dtype, (256, 384, 512), 0.0015)
+        yield PlannedProbe(MATRIX, dtype, make)
 
 
 class RoofProbes:
@@ -140,21 +139,6 @@ class RoofProbes:
             probing.ratios.setdefault(name, []).append(block.time_s / variant_s)
         probing.cost_s = perf_counter() - started
         self._allowance_s -= probing.cost_s
-
-
-def _memory(info: Device, moved: list[int]) -> Iterator[PlannedProbe]:
-    smallest, largest = _ARRAY
-    array = min(max(_BEYOND_CACHE * info.l2_bytes, smallest), largest, array_bytes(_CPU, info))
-    if moved:  # there are two arrays
-        yield PlannedProbe(MEMORY, "update", partial(_walk, array, _CHUNK))
-
-
-def _cache(info: Device, moved: list[int]) -> Iterator[PlannedProbe]:
-    """For work whose bytes may stay there: by as many bytes, if all are alike."""
-    cached = [amount for amount in moved if amount <= info.l2_bytes // 2]
-    if cached and min(cached) >= _SMALLEST_CACHED and max(cached) <= _ALIKE * min(cached):
-        half = min(cached) // 2
-        yield PlannedProbe(CACHE, "update", partial(_walk, half, half))
 
 
 def _walk(array: int, chunk: int) -> Probe:

@@ -45,9 +45,6 @@ _WORDS = {
     BoundKind.UNEXPLAINED: "unexplained",
     BoundKind.UNKNOWN: "unknown",
 }
-_NAME = 12
-"""Cells that a name keeps in a narrow table."""
-_CELLS_OF_SHARE, _FEWEST_ROWS = 10, 14
 _NEAR = 0.9
 """A rate over the roof is the share that is printed, within this factor."""
 
@@ -97,7 +94,7 @@ def limit_table(variants: Sequence[VariantReport]) -> Table | None:
     if len(rows) < 2:
         return None
     table = columns_table()
-    table.add_column("variant", no_wrap=True, overflow="ellipsis", min_width=_NAME)
+    table.add_column("variant", no_wrap=True, overflow="ellipsis", min_width=12)
     table.add_column("limit", no_wrap=True)
     has_points = any(variant.roofline for variant, _ in rows)
     if has_points:
@@ -117,7 +114,7 @@ def _share_of_roof(point: Point | None) -> Text:
     roof, _, kind = point.roof.rpartition(" ")
     named = f"{kind} {roof}" if roof in (MATRIX, VECTOR) else roof or kind
     words = f" {percent_of_roof(share):>4} % of {named}"
-    return Text.assemble((gauge(share, _CELLS_OF_SHARE), "cyan"), words)
+    return Text.assemble((gauge(share, 10), "cyan"), words)
 
 
 def roofline_blocks(roofline: Roofline, family: str | None = None) -> list[Block]:
@@ -142,7 +139,7 @@ def roofline_view(
     if not isinstance(figure, Figure):
         return Group(figure, empty, *others)
     rows = height - len(roofline.points) - len(others)
-    return Group(plot(figure, width, max(rows, _FEWEST_ROWS)), *others)
+    return Group(plot(figure, width, max(rows, 14)), *others)
 
 
 def _why_none(roofline: Roofline, roofs: FamilyRoofs, family: str) -> str:

@@ -26,8 +26,7 @@ def content(selection: Selection) -> Block:
         return Group(*operations, causes)
     drawn = roofline_view(roofline, width=width, height=height, family=selection.family)
     hint = "f draws another type of numbers\n" if len(families(roofline)) > 1 else ""
-    below = reasons(roofline.points), causes
-    return Group(drawn, Text(hint, "dim"), *below, *operations)
+    return Group(drawn, Text(hint, "dim"), reasons(roofline.points), causes, *operations)
 
 
 def _operations(report: RunReport, width: int, height: int) -> list[Block]:

@@ -48,6 +48,12 @@ LINK = StepFacts(time_s=Estimate(value=1.0), bytes=int(10 * GIGA), roof="host to
         ),
         (replace(STREAM, bytes=int(39 * GIGA)), "unexplained", "unexplained", {"memory": 0.39}),
         (
+            replace(STREAM, bytes=int(46 * GIGA)),
+            "memory",
+            "near_memory_roof",
+            {"as_fast_as": "copy"},
+        ),
+        (
             replace(STREAM, flops=int(900 * GIGA), bytes=GIGA),
             "compute",
             "near_compute_roof",

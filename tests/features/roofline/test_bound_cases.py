@@ -37,185 +37,123 @@ COUNTED = ("sm", "occupancy", "tensor", "fp32", "dram", "power_w")
 BESIDE = ("launching", "waiting", "phase")
 
 
-def on_h100(time_s, *, capped=False, **known):
-    """A step of an H100, with the shares that its solo run counted."""
+def on_h100(row, *, capped=False, phase=None, **more):
+    """A step of an H100: what it declares, and the shares that its solo run counted."""
+    known = dict(zip(COLUMNS, row, strict=True)) | {"phase": phase}
+    known = {name: value for name, value in known.items() if value is not None}
     counters = {name: known.pop(name) for name in COUNTED if name in known}
     others = {name: known.pop(name) for name in BESIDE if name in known}
     return StepFacts(
-        Estimate(value=time_s),
+        Estimate(value=known.pop("time_s")),
         on_gpu=True,
         cache_bytes=52428800 // 2,
         counters={"power_limit_w": 700.0, **counters},
         at_power_cap=capped,
         others=others,
         **known,
+        **more,
     )
 
 
+COLUMNS = (
+    "time_s",
+    "bytes",
+    "flops",
+    "launches",
+    "sm",
+    "occupancy",
+    "tensor",
+    "fp32",
+    "dram",
+    "power_w",
+    "dram_bytes",
+    "waiting",
+    "launching",
+)
+_ = None
 RECORDED = {
     "attention in fp32 at the power limit": (
-        on_h100(
-            0.00401,
-            sm=1.0,
-            occupancy=0.185,
-            tensor=0.328,
-            fp32=0.102,
-            dram=0.04,
-            power_w=699,
-            capped=True,
-            bytes=268435456,
-            flops=140123308032,
-            launches=1,
-            waiting=0.0,
-            dram_bytes=505000000.0,
-        ),
         "power",
+        on_h100(
+            (0.00401, 268435456, 140123308032, 1, 1, 0.185, 0.328, 0.102, 0.04, 699, 5.05e08, 0, _),
+            capped=True,
+        ),
     ),
     "a power-capped product": (
-        on_h100(
-            0.00284,
-            sm=1.0,
-            occupancy=0.2,
-            tensor=1.0,
-            dram=0.3,
-            power_w=698.0,
-            capped=True,
-            bytes=805306368,
-            flops=1099511627776,
-            dtype="tf32",
-            waiting=0.0,
-            dram_bytes=2750000000.0,
-        ),
         "compute",
+        on_h100(
+            (0.00284, 805306368, 1099511627776, _, 1, 0.2, 1, _, 0.3, 698, 2.75e09, 0, _),
+            capped=True,
+            dtype="tf32",
+        ),
     ),
     "a layer norm, power-capped as well": (
-        on_h100(
-            0.000417,
-            sm=1.0,
-            occupancy=0.726,
-            fp32=0.209,
-            dram=0.763,
-            power_w=692.0,
-            capped=True,
-            bytes=1073741824,
-            flops=939524096,
-            launches=1,
-            waiting=0.0,
-            dram_bytes=1070000000.0,
-        ),
         "memory",
+        on_h100(
+            (0.000417, 1073741824, 939524096, 1, 1, 0.726, _, 0.209, 0.763, 692, 1.07e09, 0, _),
+            capped=True,
+        ),
     ),
     "an optimizer that goes through memory three times": (
-        on_h100(
-            0.002,
-            sm=0.803,
-            occupancy=0.398,
-            dram=0.691,
-            power_w=429.0,
-            bytes=1410662400,
-            launches=203,
-            waiting=0.235,
-            dram_bytes=4020000000.0,
-        ),
         "memory",
+        on_h100((0.002, 1410662400, _, 203, 0.803, 0.398, _, _, 0.691, 429, 4.02e09, 0.235, _)),
     ),
     "an optimizer that starts a thousand operations": (
-        on_h100(
-            0.00696,
-            sm=0.341,
-            occupancy=0.124,
-            dram=0.223,
-            power_w=178.0,
-            bytes=1410662400,
-            launches=962,
-            waiting=0.636,
-            launching=0.773,
-            dram_bytes=1750000000.0,
-        ),
         "launch",
+        on_h100(
+            (0.00696, 1410662400, _, 962, 0.341, 0.124, _, _, 0.223, 178, 1.75e09, 0.636, 0.773)
+        ),
     ),
     "a copy at 109 % of the memory roof": (
-        on_h100(
-            3.93e-06,
-            sm=0.486,
-            occupancy=0.281,
-            power_w=238.0,
-            bytes=13107200,
-            launches=1,
-            waiting=0.21,
-            launching=0.19,
-            dram_bytes=166.0,
-        ),
         "cache",
+        on_h100((3.93e-06, 13107200, _, 1, 0.486, 0.281, _, _, _, 238, 166, 0.21, 0.19)),
     ),
     "a tiny product": (
-        on_h100(
-            8.01e-06,
-            sm=0.442,
-            occupancy=0.024,
-            fp32=0.064,
-            power_w=170.0,
-            bytes=786432,
-            flops=33554432,
-            launches=1,
-            waiting=0.222,
-            launching=0.21,
-            dram_bytes=475.0,
-        ),
         "latency",
+        on_h100((8.01e-06, 786432, 33554432, 1, 0.442, 0.024, _, 0.064, _, 170, 475, 0.222, 0.21)),
     ),
     "a transposing copy": (
-        on_h100(
-            0.00265,
-            sm=0.99,
-            occupancy=0.906,
-            fp32=0.004,
-            dram=0.373,
-            power_w=561.0,
-            bytes=1073807360,
-            flops=536870912,
-            launches=2,
-            waiting=0.038,
-            dram_bytes=3220000000.0,
-        ),
         "latency",
+        on_h100(
+            (
+                0.00265,
+                1073807360,
+                536870912,
+                2,
+                0.99,
+                0.906,
+                _,
+                0.004,
+                0.373,
+                561,
+                3.22e09,
+                0.038,
+                _,
+            )
+        ),
     ),
     "batches that wait for their data": (
-        on_h100(
-            0.624,
-            sm=0.025,
-            occupancy=0.005,
-            power_w=137.0,
-            flops=549755813888,
-            launches=197,
-            phase=0.96,
-        ),
         "latency",
+        on_h100((0.624, _, 549755813888, 197, 0.025, 0.005, _, _, _, 137, _, _, _), phase=0.96),
     ),
     "copies from the host beside products": (
-        on_h100(
-            0.0137,
-            sm=0.864,
-            fp32=0.656,
-            power_w=542.0,
-            bytes=536870912,
-            flops=549755813888,
-            roof="host to device",
-            waiting=0.014,
-        ),
         "link",
+        on_h100(
+            (0.0137, 536870912, 549755813888, _, 0.864, _, _, 0.656, _, 542, _, 0.014, _),
+            roof="host to device",
+        ),
     ),
 }
 
 
 @pytest.mark.parametrize("case", RECORDED)
 def test_a_recorded_step_is_named_rightly(case):
-    facts, kind = RECORDED[case]
+    kind, facts = RECORDED[case]
     cause = limit_of(case, facts, H100)
     assert cause.bound == kind, cause.reason
 
 
 def test_fewer_larger_operations_are_advised_only_where_starting_them_takes_the_time():
-    for case, (facts, kind) in RECORDED.items():
+    for case, (kind, facts) in RECORDED.items():
         codes = {"launches_take_the_time", "device_waits_for_launches"}
         assert (limit_of(case, facts, H100).reason.code in codes) == (kind == "launch")

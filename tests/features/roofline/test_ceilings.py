@@ -54,6 +54,18 @@ def test_an_unsteady_ceiling_is_rejected_and_the_next_source_is_taken():
     assert RoofSet([lucky, derived, sheet]).best(MEMORY) is derived
 
 
+def test_the_slowest_stream_is_of_those_measured_and_steady():
+    lucky, copy = ceiling(MEMORY, "read", 30.0, median=10.0), ceiling(MEMORY, "copy", 50.0)
+    sheet, cached = ceiling(MEMORY, "", 20.0, source=DATASHEET), ceiling("cache", "read", 10.0)
+    update = ceiling(MEMORY, "update", 70.0)
+    slowest = RoofSet([lucky, update, copy, sheet, cached]).slowest_stream()
+    assert slowest == ("copy", 50 / 70)
+    assert RoofSet([lucky, sheet]).slowest_stream() == ("", 1.0)
+    # The machine is twice as slow during the run, and so would its copy be.
+    beside = Ceiling(roof=MEMORY, kind="update", unit="", best=35.0, median=35.0, processes=8)
+    assert RoofSet([beside, update, copy]).slowest_stream() == slowest
+
+
 def test_a_launch_costs_what_its_clock_measures_however_unsteady():
     enqueue, spacing = (
         ceiling("launch", "enqueue", 2e-6, median=9e-6),

@@ -160,6 +160,25 @@ def test_the_profile_tells_what_the_host_does_while_the_device_waits():
     )
 
 
+def test_code_outside_of_torch_is_named_where_no_operation_takes_longer():
+    partition = Partition(
+        window_s=1.0, seconds={"useful": 0.0, "other": 1.0}, marked=False, on_device=False
+    )
+    profiled = Profiled(
+        variant="a",
+        steps=1000,
+        plain_s=1e-3,
+        profiled_s=1e-3,
+        partition=partition,
+        operations=[],
+        repeatable=True,
+        t=50.0,
+    )
+    point = point_of(profiled, bytes=1000)
+    assert (point.bound, point.reason.values["share"]) == ("unexplained", pytest.approx(1.0))
+    assert point.reason.values["operation"].startswith("code outside")
+
+
 def test_page_faults_explain_a_step_by_what_one_costs():
     calibrated = e.Calibrated(
         variant="a", steps_per_block=1, step_s=1e-3, empty_block_s=0.0, t=50.0
