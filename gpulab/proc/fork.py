@@ -1,4 +1,4 @@
-"""ForkGuard processes that end with their parent.
+"""Forks that end with their parent, and what a process tells the kernel about others.
 
 It needs nothing but the standard library, as a side of a comparison does.
 """
@@ -9,9 +9,7 @@ import ctypes
 import os
 import signal
 import sys
-
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
+from typing import Any
 
 
 def fork() -> int:
@@ -25,16 +23,22 @@ def fork() -> int:
 
 def die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when `parent`, which forked it, ends."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:
         os._exit(1)
 
 
-def become_subreaper() -> None:
-    """Become the parent of every process below this one whose own parent ends."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+def become_subreaper(*, becomes: bool = True) -> None:
+    """Become the parent of every process below this one whose own parent ends; or no longer."""
+    _prctl(36, becomes)  # PR_SET_CHILD_SUBREAPER
 
 
-def _prctl(option: int, value: int) -> None:
+def is_subreaper() -> bool:
+    found = ctypes.c_int()
+    _prctl(37, ctypes.byref(found))  # PR_GET_CHILD_SUBREAPER
+    return bool(found.value)
+
+
+def _prctl(option: int, value: Any) -> None:
     if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
         print(f"gpulab: prctl({option}) failed: {os.strerror(ctypes.get_errno())}", file=sys.stderr)

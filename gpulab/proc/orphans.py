@@ -9,7 +9,6 @@ notebook for example, is never touched.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import secrets
 import threading
@@ -17,12 +16,12 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
+from gpulab.proc.fork import become_subreaper, is_subreaper
+
 if TYPE_CHECKING:
     import psutil
 
 _MARK = "GPULAB_WORKER"
-_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
-_DYING_S, _SWEEP_S = 1.0, 5.0
 
 
 def in_worker() -> bool:
@@ -52,11 +51,11 @@ class Orphans:
         if not self._alive():
             return 0
         # the worker itself dies with its supervisor, and was not left behind
-        dead_by = monotonic() + _DYING_S
+        dead_by = monotonic() + 1.0
         while self._alive() and monotonic() < dead_by:
             sleep(0.01)
         killed: set[int] = set()
-        deadline = monotonic() + _SWEEP_S
+        deadline = monotonic() + 5.0
         while (alive := self._alive()) and monotonic() < deadline:
             for process in alive:
                 killed.add(process.pid)
@@ -100,21 +99,20 @@ class _Adoption:
     """This process's adoption of orphans: as long as any run needs it, then as before."""
 
     def __init__(self) -> None:
-        self._lock, self._count, self._before = threading.Lock(), 0, ctypes.c_int()
+        self._lock, self._count, self._before = threading.Lock(), 0, False
 
     def begin(self) -> None:
         with self._lock:
             self._count += 1
             if self._count == 1:
-                prctl = ctypes.CDLL(None).prctl
-                prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(self._before), 0, 0, 0)
-                prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+                self._before = is_subreaper()
+                become_subreaper()
 
     def end(self) -> None:
         with self._lock:
             self._count -= 1
             if not self._count:
-                ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, self._before.value, 0, 0, 0)
+                become_subreaper(becomes=self._before)
 
 
 _adoption = _Adoption()

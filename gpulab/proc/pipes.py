@@ -9,8 +9,6 @@ from multiprocessing.connection import Connection, Pipe
 
 from gpulab.core.limits import LINE_BYTES
 
-_CHUNK = 1 << 18
-
 
 def pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
     """A pipe, read without blocking; each end is closed with its stack."""
@@ -24,7 +22,7 @@ def pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
 def read_available(fd: int) -> bytes | None:
     """Return what there is to read now; None if nothing is, empty if the pipe has ended."""
     try:
-        return os.read(fd, _CHUNK)
+        return os.read(fd, 1 << 18)
     except BlockingIOError:
         return None
 

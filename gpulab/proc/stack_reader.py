@@ -31,10 +31,8 @@ from gpulab.proc.stacks import (
     Stacks,
 )
 
-_NEW_S, _LEAST_S, _READY_S = 0.2, 0.001, 2.0
-"""Between looks for new processes, and at any process; and until a reader has begun."""
-_MAY_READ = 0x59616D61
-"""PR_SET_PTRACER: who may read the memory of this process, though it is no parent of it."""
+_NEW_S, _LEAST_S = 0.2, 0.001
+"""Between looks for new processes, and at any process."""
 
 
 class Reader:
@@ -147,8 +145,9 @@ def _read(folder: str, stack: ExitStack) -> Stacks | None:
     command = [sys.executable, "-P", "-m", __name__, folder]
     child = stack.enter_context(Popen(command, stdin=PIPE, stdout=PIPE))
     stack.callback(child.kill)
-    libc.prctl(_MAY_READ, child.pid, 0, 0, 0)
-    is_ready = select([child.stdout.fileno()], [], [], _READY_S)[0]  # type: ignore[union-attr]
+    # PR_SET_PTRACER: it may read the memory of this process, though it is no parent of it
+    libc.prctl(0x59616D61, child.pid, 0, 0, 0)
+    is_ready = select([child.stdout.fileno()], [], [], 2.0)[0]  # type: ignore[union-attr]
     return stacks if is_ready else None
 
 

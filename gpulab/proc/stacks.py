@@ -28,9 +28,6 @@ WRITTEN_AT, FIRST = 24, 128
 SLOT = 8 + _MOST_FRAMES * 16
 """How many frames; of each its code, and the offset of the instruction that runs."""
 SIZE = FIRST + SLOTS * SLOT
-_SHARED, _READ_WRITE = 1, 3
-_PATIENCE, _PATIENCE_S = 5, 0.05
-"""Readings that may be missing, or seconds: the reader may wait for a CPU."""
 
 
 class Layout(NamedTuple):
@@ -53,7 +50,7 @@ _LAYOUTS = {
     (3, 12): Layout(56, 0, 0, 1, 7, _CODE_BYTES),
     (3, 13): Layout(-1, 72, 0, 1, 7, _CODE_BYTES),
 }
-_WORDS, _LONGEST_CODE = struct.Struct("8Q"), 1 << 30
+_WORDS = struct.Struct("8Q")
 
 
 class Memory:
@@ -89,7 +86,7 @@ class Memory:
             code = words[layout.code_word]
             offset = words[layout.instruction_word] - code - layout.code_bytes
             # outside of it in a frame of the interpreter's own, or one that is being made
-            found.append((code, offset if 0 <= offset < _LONGEST_CODE else 0))
+            found.append((code, offset if 0 <= offset < 1 << 30 else 0))
             frame = words[layout.before_word]
         return found
 
@@ -149,7 +146,7 @@ class Stacks:
                 *[ctypes.c_int] * 3,
                 ctypes.c_long,
             ]
-            address = libc.mmap(None, SIZE, _READ_WRITE, _SHARED, fd, 0)
+            address = libc.mmap(None, SIZE, 3, 1, fd, 0)  # read and write, shared
         finally:
             os.close(fd)  # mmap of Python's would keep one open
         if address is None or address == ctypes.c_void_p(-1).value:
@@ -194,7 +191,7 @@ class Stacks:
         if self._memory is None:
             return False
         every_s, _, written = struct.unpack_from("dQQ", self._memory, EVERY_AT)
-        least_s = max(_PATIENCE * every_s, _PATIENCE_S)
+        least_s = max(5 * every_s, 0.05)  # the reader may wait for a CPU
         return bool(0 < written == self._taken and passed_s < least_s)
 
     def take(self, frame: Any) -> list[Any]:

@@ -35,9 +35,6 @@ from gpulab.features.telemetry.events import (
     TelemetryStarted,
 )
 
-_SILENCE_S = 600.0
-_MARGIN, _MARGIN_S = 4.0, 300.0
-"""Of what was expected, and on top of it."""
 _NO_PROGRESS = (
     Log,
     FindingMade,
@@ -117,14 +114,14 @@ class Deadline:
     @property
     def _silence_s(self) -> float:
         # a check takes several steps, a profile more, and none of them is an event
-        return max(_SILENCE_S, 30 * self._step_s)
+        return max(600.0, 30 * self._step_s)
 
     @property
     def _overdue_at(self) -> float | None:
         expected_s = self._expected_s
         if expected_s is None:
             return None
-        return self._planned_at + _MARGIN * expected_s + _MARGIN_S
+        return self._planned_at + 4.0 * expected_s + 300.0
 
     @property
     def _expected_s(self) -> float | None:

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from gpulab.session.run import Run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-PATIENCE_S = 30
-"""Longer than the end of a run takes, whose supervisor has ten seconds for its last word."""
-_DEFAULTS = (signal.SIG_DFL, signal.default_int_handler)
 
 
 class StoppedError(Exception):
@@ -34,11 +31,12 @@ class Interrupts:
 
     `patience_s`, whole seconds: when they have passed since the first signal and this has not been
     left, the process ends by SIGALRM. So it does not hang on, whatever the main thread waits for: a
-    terminal that takes no output.
+    terminal that takes no output. The end of a run takes less, whose supervisor has ten seconds for
+    its last word.
     """
 
     def __init__(
-        self, signals: Sequence[signal.Signals] = SIGNALS, patience_s: int | None = PATIENCE_S
+        self, signals: Sequence[signal.Signals] = SIGNALS, patience_s: int | None = 30
     ) -> None:
         self.received: int | None = None
         """The last signal that came."""
@@ -49,8 +47,9 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
+            defaults = (signal.SIG_DFL, signal.default_int_handler)
             for which in self._signals:
-                if (handler := signal.getsignal(which)) in _DEFAULTS:
+                if (handler := signal.getsignal(which)) in defaults:
                     self._before[which] = handler
                     signal.signal(which, self._take)
         return self

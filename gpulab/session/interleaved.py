@@ -41,14 +41,12 @@ from gpulab.session.sides import Measured
 from gpulab.session.worker_process import usual_environment, worker_environment
 
 _GPULAB = Path(__file__).parents[1]
-_START = str(_GPULAB / "engine" / "sides" / "start.py")
 _BLOCK_S, _DEVICE_BLOCK_S = 1e-3, 2e-3
 """A shorter block is timed with its first step's caches; a longer one more often meets another
 process on its core: the ratio of two processes of one function had a standard deviation of 0.65 %
 with 80 blocks of 1 ms, and 1.1 to 1.6 % with 40 of 2 ms, on a busy machine.
 """
 _TURN_S = 0.16
-_FEWEST_TURNS, _MOST_TURNS = 8, 80
 _BEFORE_CUDA = ("numpy", "scipy", "torch")
 """What opens no device while it is imported: after that no forked process could use a GPU."""
 
@@ -134,7 +132,7 @@ class _ForkServer:
         started = monotonic()
         with theirs, self._log_file.open("wb") as output:
             self.process = spawn(
-                [python, "-P", _START, str(theirs.fileno())],
+                [python, "-P", str(_GPULAB / "engine/sides/start.py"), str(theirs.fileno())],
                 stdin=DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -288,7 +286,7 @@ class InterleavedRunner(ExitStack):
         most_s = 3.0 * _TURN_S * len(self.names)
         for turn in range(max(self._turns.values())):
             # others compute on this core: more pairs tell more than more turns
-            if turn >= _FEWEST_TURNS and turn % 2 == 0 and monotonic() - begun > most_s:
+            if turn >= 8 and turn % 2 == 0 and monotonic() - begun > most_s:
                 break
             names = [name for name in self.names if turn < self._turns[name]]
             self.draw.shuffle(names)
@@ -333,7 +331,7 @@ class InterleavedRunner(ExitStack):
             first, second = (max(1, round(block_s / max(time, 1e-9))) for time in times)
             self._steps[name] = first, second
             turn_s = first * times[0] + second * times[1]
-            self._turns[name] = max(1, min(_MOST_TURNS, round(_TURN_S / turn_s)))
+            self._turns[name] = max(1, min(80, round(_TURN_S / turn_s)))
             self.pairs[name] = Pairs()
 
     def _names_of(self, before: Probe, after: Probe) -> dict[str, str]:

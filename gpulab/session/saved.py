@@ -31,7 +31,6 @@ from gpulab.session.store import Store
 Kind = TypeVar("Kind")
 SUFFIXES = (".jsonl", f".jsonl{PACKED}")
 """Of run files."""
-_RUN_BEFORE = re.compile(r"(.+)~([0-9]{1,4})")
 
 
 def find_run(name: str) -> Path:
@@ -45,7 +44,7 @@ def find_run(name: str) -> Path:
     if name.endswith(SUFFIXES):
         raise UsageError(f"there is no file {name}")
     scenario, before = name, 0
-    if matched := _RUN_BEFORE.fullmatch(name):
+    if matched := re.fullmatch(r"(.+)~([0-9]{1,4})", name):
         scenario, before = matched[1], int(matched[2])
     earlier: list[PastRun] = []
     with Store() as store:

@@ -23,14 +23,6 @@ from gpulab.proc.tree import kill_group
 from gpulab.session.streams import CapturedOutput, Stream
 from gpulab.session.transcript import WorkerTranscript
 
-# Placement decides what a fresh allocation costs: with the default thresholds one and the same
-# chain of operations ran 2x faster in some processes than in others.
-_MALLOC = {
-    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-    "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
-    "MALLOC_TOP_PAD_": str(256 << 20),
-}
-
 
 def usual_environment(threads: int) -> dict[str, str]:
     """Ours, with the allocator and the number of threads pinned."""
@@ -39,7 +31,11 @@ def usual_environment(threads: int) -> dict[str, str]:
     )
     return {
         **os.environ,
-        **_MALLOC,
+        # placement decides what a fresh allocation costs: with the default thresholds one and the
+        # same chain of operations ran 2x faster in some processes than in others
+        "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+        "MALLOC_TRIM_THRESHOLD_": str(4 << 30),
+        "MALLOC_TOP_PAD_": str(256 << 20),
         **pinned,
         # a process that compiled waits 6 seconds at its end for inductor's helper processes;
         # threads do as well
