@@ -13,12 +13,9 @@ def params(value):
 
 REFUSED = {
     "a number as a key": (scenario("params={1: 1}"), "keys that are no texts"),
-    "a tower of powers": (params("(((9**64)**64)**64)**64"), "beyond 9223372036854775807"),
-    "a number of 4,301 digits": (params("1" * 4301), "Exceeds the limit"),
     "infinity": (params("1e999"), "not a finite number"),
     "a surrogate": (params(r"'\ud800'"), "surrogate"),
     "a text of 5,000 characters": (scenario(f"claim='{'a' * 5000}'"), "at most 4096"),
-    "brackets without end": ("(" * 90_000, "too many nested"),
     "signs without end": ("-" * 90_000 + "1", "nested too deeply"),
     "a huge table": (
         scenario(f"params={dict.fromkeys(map('n{}'.format, range(5_000)), 1)}"),
@@ -33,6 +30,5 @@ ACCEPTED = {
     "an escape that Python warns of": scenario("", r"x = '\d' is 3" + "\n"),
     "carriage returns": scenario("").replace("\n", "\r"),
     "a surrogate in a title": r'"""A \ud800 title"""' + "\n" + scenario(""),
-    "a docstring of a megabyte": f'"""{"a" * 900_000}"""\n' + scenario(""),
     "many lines in a claim": scenario(r"claim='a\nb\u2028c'"),
 }
