@@ -110,12 +110,6 @@ class Detail(TabbedContent):
             self._seeks = _IN_LESSON
         return "lesson"
 
-    @property
-    def words_of_keys(self) -> dict[str, str]:
-        """Return the words of keys that do now what they mostly do not."""
-        words = {"freeze": "resume"} if self.frozen else {}
-        return words | ({"zoom": "back"} if self.zoomed else {})
-
     def refused_keys(self, entry: Entry) -> set[str]:
         """Return the ids of keys that have nothing to show of a scenario."""
         course = present("course.report")
