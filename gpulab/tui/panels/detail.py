@@ -152,7 +152,9 @@ class Detail(TabbedContent):
         if not pane.room or name not in TABS:
             return  # out of sight, or a tab that was just opened: it has its place a frame later
         tab, selection = TABS[name], self._selection(entry, pane, earlier)
-        drawn = name, selection, changing(selection.run)
+        run = selection.run
+        printed = run.state.log.count if run is not None and tab.follows_end else 0
+        drawn = name, selection, (changing(run), printed)
         before = self._drawn.get(place)
         if drawn == before:
             return
