@@ -70,7 +70,9 @@ class LabScreen(Screen[int]):
         """The tabs are there too; until then it cannot be left."""
         self._again = PressedTwice()
         self._words_of_idle = idle
-        self._line = StatusLine(self.runs, self._idle)
+        self.beside: Callable[[], str] = lambda: ""
+        """What else there is to say of a run."""
+        self._line = StatusLine(self.runs, self._idle, lambda: self.beside())
         self._ticks: Timer | None = None
         self._detail: Detail | None = None
         self._reading: set[str] = set()
