@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.widgets import TabbedContent, TabPane, Tabs
 
+from gpulab.draw.blocks import FAILED_HERE
 from gpulab.features import needed, present
 from gpulab.tui.panels.pane import Pane
-from gpulab.tui.panels.tabs import TABS, Selection, changing
+from gpulab.tui.panels.tabs import TABS, Selection, changing, content
 from gpulab.tui.reading import GUESSED, keep, lessons
 from gpulab.tui.runs import Runs, words_of
 
@@ -162,11 +163,11 @@ class Detail(TabbedContent):
         title = f"{entry.name} · {tab.title.lower()}"
         if pane.border_title != title:  # the frame is drawn again for it
             pane.border_title = title
-        pane.show(tab.content(selection), follow=tab.follows_end)
+        pane.show(content(name, selection), follow=tab.follows_end)
         if before is None or (before[0], before[1].row.name) != (name, entry.name):
             pane.to_top()
-            if words := tab.first_in_sight(selection):
-                pane.scroll_to_text(words)
+            if name == "code":
+                pane.scroll_to_text(FAILED_HERE)  # where a line failed
 
     def _may_expect(self, entry: Entry, earlier: PreviousRuns | None) -> bool:
         if entry.name in self._guessed | self.answered or not entry.can_be_guessed:
