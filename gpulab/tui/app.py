@@ -434,24 +434,22 @@ class LabApp(App[int]):
         """Run it again for longer, which makes intervals narrower: four times as long, half as
         wide.
         """
-        entry, runs = self._lab.chosen, self._lab.runs
-        if (
-            entry is not None
-            and (run := runs.of(entry.name)) is not None
-            and (job := run.state.job) is not None
-        ):
-            time_s = getattr(job, "time_s", None)
-            longer = replace(runs.settings(entry.name), time_s=time_s and time_s * 4)
+        lab, entry = self._lab, self._lab.chosen
+        if entry is None:
+            return
+        run = lab.runs.of(entry.name)
+        if run is None or run.state.job is None:
+            return lab.refuse(f"{entry.name} has no result to measure for longer: r runs it")
+        time_s = getattr(run.state.job, "time_s", None)
+        longer = replace(lab.runs.settings(entry.name), time_s=time_s and time_s * 4)
 
-            def start(agreed: bool | None) -> None:
-                if agreed:
-                    runs.choose(entry.name, longer)
-                    self._lab.run()
+        def start(agreed: bool | None) -> None:
+            if agreed:
+                lab.runs.choose(entry.name, longer)
+                lab.run()
 
-            for_long = f" for {longer.time_s:g} s" if longer.time_s else ""
-            self.push_screen(Ask(f"Run {entry.name} again{for_long}?"), start)
-        elif entry is not None:
-            self._lab.refuse(f"{entry.name} has no result to measure for longer: r runs it")
+        for_long = f" for {longer.time_s:g} s" if longer.time_s else ""
+        self.push_screen(Ask(f"Run {entry.name} again{for_long}?"), start)
 
     def action_sweep(self) -> None:
         """Run the scenario under the cursor at every value of its own sweep; ask where it has none,

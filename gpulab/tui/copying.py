@@ -19,6 +19,7 @@ from gpulab.session.run_files import at_home
 from gpulab.show.display import MARKS, rendered
 from gpulab.show.parts import Shown, Target, result
 from gpulab.show.short_result import short_result
+from gpulab.show.terminal import plain_text
 
 
 def copy(
@@ -68,9 +69,7 @@ def copy_drawn(
     """Copy a block of code in Markdown, into a file of that name as well; `what` it is called in
     what is returned, to be said of it.
     """
-    options = app.console.options.update(width=100, height=None, highlight=False, markup=False)
-    rows = app.console.render_lines(drawn, options, pad=False)
-    lines = ["".join(segment.text for segment in row).rstrip() for row in rows]
+    lines = plain_text(drawn, 100).split("\n")
     text = plain("\n".join(["```", *lines, "```", ""]))
     app.copy_to_clipboard(text)
     copied = f"copied {what}, {plural(len(lines), 'line')}"

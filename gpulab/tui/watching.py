@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +15,6 @@ from textual.binding import BindingType
 from gpulab.catalog.catalog import Entry, ScenarioRow, catalog
 from gpulab.catalog.recordings import recording
 from gpulab.catalog.source import is_folder
-from gpulab.core.files import PACKED
 from gpulab.core.findings import Finding
 from gpulab.core.run_file import RunFileError
 from gpulab.core.terminal import shows_unicode
@@ -29,7 +28,6 @@ from gpulab.session.playback import Playback
 from gpulab.session.run import Source
 from gpulab.session.run_files import at_home, runs_folder
 from gpulab.session.saved import entry_of
-from gpulab.session.tail import TailSource
 from gpulab.tui import status
 from gpulab.tui.app import LabApp
 from gpulab.tui.bindings import key
@@ -101,6 +99,7 @@ class WatchApp(LabApp):
             hertz=1.0,
         )
         self._bottom.keys = (*self._bottom.keys, _FOLLOW)
+        self._bottom.beside = self._words_of_class
 
     def on_mount(self) -> None:  # that of the base class is called by itself
         self.set_interval(_POLL_S, self._look)
@@ -143,8 +142,6 @@ class WatchApp(LabApp):
         if path is None:
             raise UsageError(self._bottom.read_only)
         try:
-            if path.suffix != PACKED:
-                return _OfClass(path, self._words_of_class)
             return source_of(path)
         except (OSError, RunFileError) as error:
             raise UsageError(f"{entry.path}: {error}") from None
@@ -287,19 +284,6 @@ class WatchApp(LabApp):
             entry = before.get(name) or entry_of(run.started.request, name)
             entries.append(entry if entry.heading == heading else replace(entry, heading=heading))
         return [*entries, *self._lessons]
-
-
-class _OfClass(TailSource):
-    """Says also whether the teacher is followed."""
-
-    def __init__(self, path: Path, words_of_class: Callable[[], str]) -> None:
-        super().__init__(path)
-        self._words_of_class = words_of_class
-
-    @property
-    def words(self) -> str:
-        words = self._words_of_class()
-        return super().words if self.ended or not words else f"{super().words} · {words}"
 
 
 def _name(run: RunInfo) -> str:

@@ -15,7 +15,7 @@ from gpulab.headless.run import run_line
 from gpulab.show.parts import Shown, Target, result
 from gpulab.show.short_result import short_result
 from gpulab.show.view import failures
-from gpulab.tui.panels.tabs import TABS, Selection, changing
+from gpulab.tui.panels.tabs import TABS, Selection, changing, content
 
 ROW = ScenarioRow(name="x")
 SIZE = (80, 24)
@@ -31,9 +31,9 @@ def show(run):
     msgspec.json.encode(report)
     console = PlainConsole(io.StringIO())
     console.width = 80
-    for tab in TABS.values():
+    for name in TABS:
         changing(run)
-        console.print(tab.content(Selection(ROW, "", run, SIZE)))
+        console.print(content(name, Selection(ROW, "", run, SIZE)))
     for shown in (result(Shown(report, Target.TERMINAL)), short_result(report), failures(report)):
         console.print(shown)
     console.print(one_line(report), run_line(report, 1, 2), mark(report).text)

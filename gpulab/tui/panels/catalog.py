@@ -385,23 +385,6 @@ class CatalogColumn(Vertical):
     def scenarios(self) -> ScenarioList:
         return self.query_one(ScenarioList)
 
-    def refused_keys(self, *, has_run: bool, read_only: bool) -> set[str]:
-        """Return the ids of keys that would only say why they do nothing with the scenario under
-        the cursor, which has a run to replay, or none.
-        """
-        entry = self.entries.get(self.scenarios.chosen or "")
-        if entry is None:
-            return {"open", "run", "predict", "replay"}
-        refused = set()
-        runs = not (entry.row.missing or read_only)
-        if not runs:
-            refused.add("run")
-        if not (entry.can_be_guessed and (runs or entry.row.recording)):
-            refused.add("predict")
-        if not (has_run or entry.row.recording):
-            refused.add("replay")
-        return refused
-
     def read_again(self, name: str) -> Entry:
         """The entry as its file is now: one that is edited while the screen is open is what a
         student does all day.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpulab.catalog.kernels import kernels_of, shipped_kernels
-from gpulab.draw.blocks import FAILED_HERE, Block, Text
+from gpulab.draw.blocks import Block, Text
 from gpulab.features import needed, present
 from gpulab.report.report import RunReport
 from gpulab.tui.panels.tabs import Selection
@@ -32,8 +32,3 @@ def _compiled(report: RunReport | None, source: str, against: Mapping[str, str])
     if made is None and source:
         made = view.kernel_page(shipped_kernels(source), against)
     return made
-
-
-def first_in_sight(selection: Selection) -> str:
-    """The line that failed."""
-    return FAILED_HERE if selection.run and selection.run.state.failures else ""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.widgets import TabbedContent, TabPane, Tabs
 
+from gpulab.draw.blocks import FAILED_HERE
 from gpulab.features import needed, present
 from gpulab.tui.panels.pane import Pane
-from gpulab.tui.panels.tabs import TABS, Selection, changing
+from gpulab.tui.panels.tabs import TABS, Selection, changing, content
 from gpulab.tui.reading import GUESSED, keep, lessons
 from gpulab.tui.runs import Runs, words_of
 
@@ -110,12 +111,6 @@ class Detail(TabbedContent):
             self._seeks = _IN_LESSON
         return "lesson"
 
-    @property
-    def words_of_keys(self) -> dict[str, str]:
-        """Return the words of keys that do now what they mostly do not."""
-        words = {"freeze": "resume"} if self.frozen else {}
-        return words | ({"zoom": "back"} if self.zoomed else {})
-
     def refused_keys(self, entry: Entry) -> set[str]:
         """Return the ids of keys that have nothing to show of a scenario."""
         course = present("course.report")
@@ -158,7 +153,9 @@ class Detail(TabbedContent):
         if not pane.room or name not in TABS:
             return  # out of sight, or a tab that was just opened: it has its place a frame later
         tab, selection = TABS[name], self._selection(entry, pane, earlier)
-        drawn = name, selection, changing(selection.run)
+        run = selection.run
+        printed = run.state.log.count if run is not None and tab.follows_end else 0
+        drawn = name, selection, (changing(run), printed)
         before = self._drawn.get(place)
         if drawn == before:
             return
@@ -166,11 +163,11 @@ class Detail(TabbedContent):
         title = f"{entry.name} · {tab.title.lower()}"
         if pane.border_title != title:  # the frame is drawn again for it
             pane.border_title = title
-        pane.show(tab.content(selection), follow=tab.follows_end)
+        pane.show(content(name, selection), follow=tab.follows_end)
         if before is None or (before[0], before[1].row.name) != (name, entry.name):
             pane.to_top()
-            if words := tab.first_in_sight(selection):
-                pane.scroll_to_text(words)
+            if name == "code":
+                pane.scroll_to_text(FAILED_HERE)  # where a line failed
 
     def _may_expect(self, entry: Entry, earlier: PreviousRuns | None) -> bool:
         if entry.name in self._guessed | self.answered or not entry.can_be_guessed:

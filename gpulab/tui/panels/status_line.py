@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 class StatusLine(TextPane):
     """A message stands until the next key that says nothing."""
 
-    def __init__(self, runs: Runs | None, idle: Callable[[int], Text]) -> None:
-        """`idle`: what stands there while nothing runs, or without `runs`, in so many cells."""
+    def __init__(
+        self, runs: Runs | None, idle: Callable[[int], Text], beside: Callable[[], str]
+    ) -> None:
+        """`idle`: what stands there while nothing runs, or without `runs`, in so many cells;
+        `beside`: what else there is to say of a run.
+        """
         super().__init__(id="status")
-        self._runs, self._idle = runs, idle
+        self._runs, self._idle, self._beside = runs, idle, beside
         self._message, self._style = "", ""
         self._drawn: Hashable = None
         """What it was last drawn of, and how wide."""
@@ -56,9 +60,8 @@ class StatusLine(TextPane):
         if progress_of != self._progress_of:
             self._progress_of = progress_of
             self._progress = _progress(run.report, in_sight=in_sight)
-        text = self._progress
-        if words := words_of(run.source):
-            text = f"{words} · {text}"
+        parts = words_of(run.source), self._beside(), self._progress
+        text = " · ".join(filter(None, parts))
         sweep = runs.sweeps.get(runs.running or "")
         if sweep is not None:
             text = f"{_point(sweep)} · {text}"

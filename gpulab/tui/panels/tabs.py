@@ -63,12 +63,9 @@ class Selection:
 
 @dataclass(frozen=True)
 class Tab:
-    """One tab. Its module is imported when it is first shown: the first frame of the screen needs
-    none of them.
-    """
+    """One tab, which a module of its name draws."""
 
     title: str
-    module: str
     about: str
     """What it is, in a sentence or two."""
     feature: str | None = None
@@ -76,14 +73,13 @@ class Tab:
     follows_end: bool = False
     """It stays at its end as lines come in."""
 
-    def content(self, selection: Selection) -> Block:
-        content: Block = import_module(self.module).content(selection)
-        return content
 
-    def first_in_sight(self, selection: Selection) -> str:
-        """Words that are to be in sight when it is opened; empty for its top."""
-        find = getattr(import_module(self.module), "first_in_sight", None)
-        return find(selection) if find else ""
+def content(name: str, selection: Selection) -> Block:
+    """Return the block that a tab shows. Its module is imported when it is first shown: the first
+    frame of the screen needs none of them.
+    """
+    shown: Block = import_module(f"gpulab.tui.panels.{name}").content(selection)
+    return shown
 
 
 def changing(run: Run | None) -> Hashable:
@@ -102,40 +98,34 @@ def changing(run: Run | None) -> Hashable:
 _ALL = {
     "lesson": Tab(
         "Lesson",
-        "gpulab.tui.panels.lesson",
         "What the scenario teaches, its variants, what its source claims, and what can be "
         "changed: p changes it.",
     ),
     "code": Tab(
         "Code",
-        "gpulab.tui.panels.code",
         "The source of every variant, with - and + where it differs from the baseline, and the "
         "operations that each then runs. After a failure the line is marked. e opens the file.",
         feature="code",
     ),
     "result": Tab(
         "Result",
-        "gpulab.tui.panels.result",
         "While it runs: its panels; tab chooses one, z lets it fill the screen, and help is then "
         "about that one. After it: the verdict first, then the picture, what limits it, whether "
         "to believe it, and all tables.",
     ),
     "roofline": Tab(
         "Roofline",
-        "gpulab.tui.panels.roofline",
         "Work per byte to the right, work per second upwards. The slope is the memory of this "
         "device and the flat line its arithmetic, both measured; a variant below them is held "
         "back by something else, said below the plot.",
     ),
     "log": Tab(
         "Log",
-        "gpulab.tui.panels.log",
         "What the scenario printed, and what went wrong in full.",
         follows_end=True,
     ),
     "bill": Tab(
         "Bill",
-        "gpulab.tui.panels.bill",
         "Every second of a step, or of a program, booked once: to an operation, a kernel or a "
         "line. Below it the questions with which performance guides end, with the share of each.",
         feature="bill",

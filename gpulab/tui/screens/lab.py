@@ -70,7 +70,9 @@ class LabScreen(Screen[int]):
         """The tabs are there too; until then it cannot be left."""
         self._again = PressedTwice()
         self._words_of_idle = idle
-        self._line = StatusLine(self.runs, self._idle)
+        self.beside: Callable[[], str] = lambda: ""
+        """What else there is to say of a run."""
+        self._line = StatusLine(self.runs, self._idle, lambda: self.beside())
         self._ticks: Timer | None = None
         self._detail: Detail | None = None
         self._reading: set[str] = set()
@@ -483,20 +485,33 @@ class LabScreen(Screen[int]):
 
     def refused_keys(self) -> set[str]:
         """Return the ids of keys that would only say why they do nothing now."""
-        name = self._list.chosen or ""
-        read_only, has_run = bool(self.read_only), self.run_file(name) is not None
-        refused = self._catalog.refused_keys(has_run=has_run, read_only=read_only)
-        refused |= bindings.RUNS if read_only else set()
-        refused |= bindings.NEED_IDLE if self.runs.running else {"stop"}
-        if self.runs.of(name) is None:
+        refused = {*bindings.NEED_IDLE} if self.runs.running else {"stop"}
+        if self.read_only:
+            refused |= bindings.RUNS
+        entry = self.chosen
+        if entry is None:
+            return refused | bindings.NEED_RUN | {"open", "run", "predict", "replay"}
+        recorded, runs = entry.row.recording, not (entry.row.missing or self.read_only)
+        if not runs:
+            refused.add("run")
+        if not (entry.can_be_guessed and (runs or recorded)):
+            refused.add("predict")
+        if not (recorded or self.run_file(entry.name)):
+            refused.add("replay")
+        if self.runs.of(entry.name) is None:
             refused |= bindings.NEED_RUN
-        if self._detail is not None and (entry := self.chosen) is not None:
+        if self._detail is not None:
             refused |= self._detail.refused_keys(entry)
         return refused
 
     def _other_words(self) -> dict[str, str]:
         """Return the words of keys that do now what they mostly do not."""
-        return self._detail.words_of_keys if self._detail else {}
+        words: dict[str, str] = {}
+        if self._detail is not None and self._detail.frozen:
+            words["freeze"] = "resume"
+        if self._detail is not None and self._detail.zoomed:
+            words["zoom"] = "back"
+        return words
 
     def _keys_of_focus(self) -> tuple[str, ...]:
         detail = self._detail

@@ -66,7 +66,7 @@ class ReplayScreen(LabScreen, inherit_bindings=False):
         environment = ready.environment if ready else {}
         self._origin = Origin(ready.device if ready else None, environment, playback.started.at)
         self.facts = {"recorded on": made_on(self._origin)}
-        self._line = StatusLine(None, self._position)
+        self._line = StatusLine(None, self._position, self.beside)
         self._bar = InputLine(placeholder="go to 90, 1:30, or 45%; 100% is the end", id="time")
         self._bar.on_keys = {"escape": self._leave_bar}
         self._bar.display = False
