@@ -36,7 +36,7 @@ def kernel(call, arguments="lab, n=4, block=64", before="", **params):
         ("NAME", "copy_all"),
         ("f'copy<{ratio}>'", "copy<0.5>"),
         ("f'{n!r}'", None),
-        ("f'copy<{n / 2}>'", None),
+        ("f'copy<{n / 2}>'", "copy<3.5>"),
         ("'copy' + str(n)", None),
         ("name(n)", None),
         ("n", None),
