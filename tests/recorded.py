@@ -19,9 +19,9 @@ from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.run_file import RunFile, read_run_file
 from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.recorded_operations import operations
-from gpulab.features.goodput.trace import read_any
 from gpulab.headless.scripting import load
 from gpulab.report.sentences import builtins_of
+from gpulab.traces.trace import read_any
 
 CORPUS = Path(__file__).parent / "corpus"
 _REPORTS = CORPUS / "reports.json.xz"

@@ -27,8 +27,8 @@ from torch.profiler import profile
 
 from gpulab.engine.build.lab import recorded
 from gpulab.features.goodput.recorded_operations import operations
-from gpulab.features.goodput.trace import WINDOW, read
 from gpulab.features.goodput.work import WorkOfCalls
+from gpulab.traces.trace import WINDOW, read
 
 WITHIN = 0.1
 LIMIT_S = 110.0

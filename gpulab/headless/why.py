@@ -14,10 +14,10 @@ from gpulab.features.bill.trace import TraceBill, bill_of
 from gpulab.features.bill.trace_ranks import Collectives, RankWaits, collectives_of, waits_of
 from gpulab.features.bill.trace_view import trace_bills
 from gpulab.features.from_trace.stream import trace_events
-from gpulab.features.goodput.trace import Trace, read_any
 from gpulab.headless.from_trace import opened
 from gpulab.headless.output import open_terminal, write_json
 from gpulab.options import Options, UsageError
+from gpulab.traces.trace import Trace, read_any
 
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):

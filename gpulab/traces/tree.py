@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from gpulab.features.goodput.trace import CALLER, Thread, Trace, TraceEvent
 from gpulab.stats.time_spans import Span, innermost
+from gpulab.traces.trace import CALLER, Thread, Trace, TraceEvent
 
 _SEQUENCE, _NO_NUMBER = "Sequence number", -1
 """What ties an operation of the backward pass to that of the forward pass."""

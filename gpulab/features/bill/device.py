@@ -21,9 +21,9 @@ from gpulab.features.bill.trace import BUSY, COPIES, IDLE, TraceBill, bill_of
 from gpulab.features.bill.trace_view import trace_bills
 
 if TYPE_CHECKING:
-    from gpulab.features.goodput.trace import Trace
     from gpulab.report.feature import Draft
     from gpulab.report.report import RunReport
+    from gpulab.traces.trace import Trace
 
 Origins = Mapping[str, Mapping[tuple[str, str], float]]
 """Of kernels and calls by name, and of causes: weights of the operations and lines they are of."""

@@ -12,8 +12,8 @@ from statistics import median
 import msgspec
 
 from gpulab.features.bill.result import BillRow
-from gpulab.features.goodput.trace import Thread, Trace
 from gpulab.stats.time_spans import Span, innermost, intersect, measure, subtract, union
+from gpulab.traces.trace import Thread, Trace
 
 BUSY, COPIES, COLLECTIVES = "device busy", "device copies", "device in collectives"
 IDLE, OUTSIDE, TORCH = "device idle", "outside of operations", "torch"

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from gpulab.core.payloads import GROUP, communicates
-from gpulab.features.goodput.trace import Trace
+from gpulab.traces.trace import Trace
 
 _KIND = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|reduce", re.I)
 _FEWEST = 2

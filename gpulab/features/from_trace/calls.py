@@ -12,8 +12,8 @@ from statistics import median
 from typing import Any
 
 from gpulab.core.limits import LARGEST_INTEGER, TENSOR_DIMS
-from gpulab.features.goodput.trace import INPUTS, Trace, TraceEvent
-from gpulab.features.goodput.tree import Node, forest
+from gpulab.traces.trace import INPUTS, Trace, TraceEvent
+from gpulab.traces.tree import Node, forest
 
 _STEPS = ("ProfilerStep#", "Optimizer.step#")
 

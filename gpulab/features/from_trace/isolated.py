@@ -25,7 +25,7 @@ from gpulab.features.from_trace.values import (
     only_positive,
     range_of_indices,
 )
-from gpulab.features.goodput.trace import DTYPES
+from gpulab.traces.trace import DTYPES
 
 _NUMBERED_DTYPES = {
     0: "uint8",

@@ -20,7 +20,7 @@ from gpulab.core.limits import (
 from gpulab.core.payloads import GROUP
 from gpulab.core.text import cut
 from gpulab.core.units import plural
-from gpulab.features.goodput.trace import INPUTS, is_relevant
+from gpulab.traces.trace import INPUTS, is_relevant
 
 _DECODER = json.JSONDecoder(strict=False)  # some exporters write control characters
 _BLANKS = re.compile(r"[ \t\r\n]*")

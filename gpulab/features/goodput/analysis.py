@@ -30,7 +30,6 @@ from gpulab.core.payloads import (
     communicates,
 )
 from gpulab.features.goodput.events import Partition
-from gpulab.features.goodput.trace import Thread, Trace, TraceEvent
 from gpulab.stats.time_spans import (
     Span,
     clip,
@@ -41,6 +40,7 @@ from gpulab.stats.time_spans import (
     subtract,
     union,
 )
+from gpulab.traces.trace import Thread, Trace, TraceEvent
 
 LOADER = "enumerate(DataLoader)"
 _WORKER_ITERATOR = "_MultiProcessingDataLoaderIter"

@@ -14,9 +14,9 @@ from gpulab.core.payloads import REST
 from gpulab.core.text import cut
 from gpulab.engine.rounding import PRECISION
 from gpulab.features.goodput.events import Operation
-from gpulab.features.goodput.trace import DTYPES, Trace, TraceEvent
-from gpulab.features.goodput.tree import Caller, Forest, Node, forest
 from gpulab.stats.time_spans import clip, measure
+from gpulab.traces.trace import DTYPES, Trace, TraceEvent
+from gpulab.traces.tree import Caller, Forest, Node, forest
 
 MOST_KERNELS = 40
 MOST_OPERATIONS = 200

@@ -24,10 +24,10 @@ from gpulab.core.payloads import TRACE_PREFIX
 from gpulab.engine.build.lab import recorded
 from gpulab.features.goodput.events import LineTime
 from gpulab.features.goodput.marks import is_of_a_package, is_of_the_program
-from gpulab.features.goodput.trace import Trace
 from gpulab.proc.stack_reader import read_from_outside
 from gpulab.proc.stacks import Stacks
 from gpulab.stats.time_spans import contains, union
+from gpulab.traces.trace import Trace
 
 _EVERY_S = 0.97e-3
 _MOST_LINES = 40

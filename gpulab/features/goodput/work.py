@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from gpulab.features.goodput.recorded_operations import Work
-from gpulab.features.goodput.trace import DTYPES, INPUTS
+from gpulab.traces.trace import DTYPES, INPUTS
 
 _BACKENDS = (torch._C.DispatchKey.CPU, torch._C.DispatchKey.CUDA)
 _ALLOCATES = re.compile(r"(new_)?empty|resize")

@@ -47,9 +47,9 @@ from gpulab.features.goodput.events import Partition, Profiled
 from gpulab.features.goodput.marks import MarkedCalls
 from gpulab.features.goodput.recorded_operations import RecordedWindow
 from gpulab.features.goodput.sampling import Sampler, lines_of, taken_s
-from gpulab.features.goodput.trace import WINDOW, Trace, read
 from gpulab.features.goodput.work import WorkOfCalls
 from gpulab.scenario import Variant
+from gpulab.traces.trace import WINDOW, Trace, read
 
 _MEMORY = present("memory.worker")  # before any process is forked
 _LAB_FEATURES = modules("lab")

@@ -19,11 +19,11 @@ from gpulab.features import present
 from gpulab.features.goodput.analysis import call_counts, partition
 from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.recorded_operations import operations
-from gpulab.features.goodput.trace import CALLS, Trace, read
-from gpulab.features.goodput.tree import Node, forest
 from gpulab.features.program.events import WindowKind
 from gpulab.features.program.files import FollowedProcess, RecordedSteps
 from gpulab.stats.time_spans import Span, innermost, intersect, measure, subtract, union
+from gpulab.traces.trace import CALLS, Trace, read
+from gpulab.traces.tree import Node, forest
 
 if TYPE_CHECKING:
     from gpulab.features.goodput.events import Partition

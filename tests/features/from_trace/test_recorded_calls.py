@@ -12,7 +12,7 @@ from traces import ORIGIN, call, copy, event, kernel, window
 
 from gpulab.features.from_trace.calls import recorded_calls
 from gpulab.features.from_trace.stream import trace_events
-from gpulab.features.goodput.trace import read_any
+from gpulab.traces.trace import read_any
 
 
 def op(name, start, end, dims=None, **more):

@@ -5,7 +5,7 @@ from traces import document
 
 from gpulab.core.payloads import CATEGORIES
 from gpulab.features.goodput.analysis import partition
-from gpulab.features.goodput.trace import read
+from gpulab.traces.trace import read
 
 
 def partition_of(*events, off_cpu=None, length=1000, taken_s=0.0):

@@ -21,7 +21,7 @@ from traces import (
 )
 
 from gpulab.features.goodput.analysis import partition
-from gpulab.features.goodput.trace import read
+from gpulab.traces.trace import read
 
 
 def test_without_phases_the_busy_time_is_useful():

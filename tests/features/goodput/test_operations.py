@@ -9,9 +9,9 @@ from traces import OTHER_THREAD, call, copy, document, event, kernel, op
 from gpulab.features.goodput.analysis import call_counts
 from gpulab.features.goodput.operation_table import operation_table
 from gpulab.features.goodput.recorded_operations import operations
-from gpulab.features.goodput.trace import read
 from gpulab.show.terminal import plain_text
 from gpulab.stats.time_spans import measure, union
+from gpulab.traces.trace import read
 
 
 def rows(*events, most=40):

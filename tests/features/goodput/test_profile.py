@@ -10,10 +10,10 @@ from finished_runs import events_of
 
 from gpulab.core.statuses import CeilingChoice
 from gpulab.features.goodput.events import Profiled
-from gpulab.features.goodput.trace import read
 from gpulab.headless.gate import RunGate
 from gpulab.headless.run_plan import plan_runs
 from gpulab.options import Options
+from gpulab.traces.trace import read
 
 HALVES = '''
 """Halves: steps that wait and compute, and time themselves; others that a profiler meets."""

@@ -15,8 +15,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from gpulab.features.goodput.marks import MarkedCalls
 from gpulab.features.goodput.recorded_operations import operations
-from gpulab.features.goodput.trace import WINDOW, read
 from gpulab.features.goodput.work import WorkOfCalls
+from gpulab.traces.trace import WINDOW, read
 
 HERE = Path(__file__).name
 

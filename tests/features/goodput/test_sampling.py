@@ -9,7 +9,7 @@ import pytest
 from traces import document, op
 
 from gpulab.features.goodput.sampling import Sampler, lines_of
-from gpulab.features.goodput.trace import read
+from gpulab.traces.trace import read
 
 TEXT = json.dumps([0.5] * 20_000)
 

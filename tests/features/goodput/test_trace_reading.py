@@ -3,7 +3,7 @@
 import pytest
 from traces import MAIN, call, document, event, kernel, op, phase, window
 
-from gpulab.features.goodput.trace import read
+from gpulab.traces.trace import read
 
 
 def without(key, raw):

@@ -8,7 +8,7 @@ from finished_runs import events_of
 from gpulab.core.events import Checked
 from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.recorded_operations import operations
-from gpulab.features.goodput.trace import read
+from gpulab.traces.trace import read
 
 STEP = """
 import torch
