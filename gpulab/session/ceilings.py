@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from gpulab.core.events import Built, Event, RunEnded, RunInvalid, WorkerReady
 from gpulab.core.jobs import Calibrate, RunRequest, ScenarioFile, TimedJob, subject_of
 from gpulab.core.limits import TELEMETRY_OFF
-from gpulab.core.payloads import CACHE, COSTS, MEMORY, RANK_LINKS
+from gpulab.core.payloads import CACHE, COSTS, HOST_LINKS, MEMORY, RANK_LINKS
 from gpulab.core.statuses import CeilingChoice, Outcome
 from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.telemetry.events import TelemetryStarted
@@ -34,8 +34,10 @@ class CeilingCache:
         """The run's own, which nothing older may follow."""
         self._known: CeilingsMeasured | None = None
         """Of earlier runs."""
-        self._dtypes: set[str] = set()
-        """Of the work that variants declare."""
+        self._needed = {MEMORY, CACHE}
+        """Roofs, and the dtypes of the work that variants declare."""
+        if isinstance(job, TimedJob) and job.roof in HOST_LINKS:
+            self._needed.add(job.roof)
 
     def on_event(self, event: Event) -> CeilingsMeasured | None:
         """Take an event in; what is known of the device, as soon as it is clear which one it is."""
@@ -45,7 +47,7 @@ class CeilingCache:
             case CeilingsMeasured():
                 self._measured = event
             case Built(flops=flops, bytes=moved, dtype=dtype) if flops or moved:
-                self._dtypes.add(dtype or "fp32")
+                self._needed.add(dtype or "fp32")
             case WorkerReady():
                 self._ready = event
                 return None if self._sampling and self._sampled is None else self._look_up()
@@ -53,7 +55,7 @@ class CeilingCache:
                 self._sampled = event
                 return self._look_up()
             case RunInvalid():
-                self._is_of_device = False  # nor is anything that was forged
+                self._is_of_device = False
             case RunEnded(outcome=outcome) if outcome != Outcome.FAILED:
                 # of a run that was interrupted too: the next one need not wait for them again
                 self._save()
@@ -67,7 +69,7 @@ class CeilingCache:
         keys = {ceiling.roof for ceiling in self._known.ceilings} | {
             ceiling.kind for ceiling in self._known.ceilings
         }
-        return self._known.complete or {MEMORY, CACHE, *self._dtypes} <= keys
+        return self._known.complete or self._needed <= keys
 
     @property
     def _device(self) -> str | None:

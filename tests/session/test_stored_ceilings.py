@@ -146,3 +146,15 @@ def test_what_came_out_of_the_cache_is_not_put_in_again():
     stale = replace(COMPLETE, cached=True)
     watch(ready(), sampled(), stale)
     assert watch(ready(), sampled()) == []
+
+
+@pytest.mark.parametrize("known", [("device memory", "cache"), ("device memory", "host to device")])
+def test_ceilings_that_leave_out_a_roof_of_the_run_are_not_enough(known):
+    ceilings = tuple(
+        Ceiling(roof=roof, kind=roof, unit="B/s", best=2.0, median=1.9) for roof in known
+    )
+    watch(ready(), sampled(), replace(PARTIAL, ceilings=ceilings))
+    cache = CeilingCache(RunRequest(job=replace(measure(), roof="host to device"), telemetry="on"))
+    for event in (ready(), sampled()):
+        cache.on_event(event)
+    assert not cache.is_enough
