@@ -111,6 +111,14 @@ def test_a_run_is_measured_without_any_of_them(tmp_path):
     assert "ok" in [variant["status"] for variant in result["runs"][0]["variants"]]
 
 
+def test_the_live_screen_has_the_panels_that_are_there(tmp_path):
+    environment = without([name for name in OPTIONAL if name != "live"], tmp_path)
+    code = "from gpulab.features.live.screen import ZOOMED; print(len(ZOOMED))"
+    command = [sys.executable, "-c", code]
+    printed = subprocess.check_output(command, text=True, cwd=tmp_path, env=environment)
+    assert int(printed) > 3
+
+
 def test_few_are_needed():
     assert len(NEEDED) <= 6
     assert {*NEEDED, *REFUSED} <= {*folders()}
