@@ -38,7 +38,7 @@ from gpulab.report.report import VariantReport
 from gpulab.report.sentences import declarations, doubted_check, is_doubt
 from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.comparison import Check, Comparison, Trust, grade_of, inner_interval
-from gpulab.stats.statistics import FEWEST, MOST_CORRELATION, positive_correlation
+from gpulab.stats.statistics import FEWEST, MOST_CORRELATION, Interval, positive_correlation
 
 _LESS = 0.9
 """A variant that does less than this part of the work of the other is said to."""
@@ -351,6 +351,8 @@ def _each_once(findings: Sequence[Finding]) -> list[Finding]:
 
 _LOST = 1.1
 """What a speedup may be smaller on new values: predictors of branches learn the same ones."""
+_LOST_OF_FEW = 1.5
+"""The same where too few processes looked for an interval."""
 _LOST_OF_GAIN = 0.1
 """The part of the time that it gains which a speedup may lose by that."""
 
@@ -409,7 +411,7 @@ def _derived(draft: Draft) -> Iterator[Event]:
     """Catches a part of a speedup that comes of earlier steps and is too small for one process."""
     baseline = draft.state.baseline
     for name, ratios in draft.state.part(NewValuesState).ratios.items():
-        lost = inner_interval(ratios)
+        lost = inner_interval(ratios) or _all_much(ratios)
         logs = draft.samples.units((name, baseline.name)) if baseline else ()
         if lost is None or not logs or lost.low <= log(_LOST):
             continue
@@ -419,6 +421,13 @@ def _derived(draft: Draft) -> Iterator[Event]:
         ends = {"ratio": exp(lost.median), "low": exp(lost.low), "high": exp(lost.high)}
         reason = less_on_new_values(name, **ends)
         yield Examined(variant=name, check=CheckKind.TIMED_STEPS, count=0, reason=reason)
+
+
+def _all_much(ratios: Sequence[float]) -> Interval | None:
+    """Return the ends of a few processes, where the speedup of each is much smaller."""
+    if min(ratios) < log(_LOST_OF_FEW):
+        return None
+    return Interval(median(ratios), min(ratios), max(ratios), len(ratios))
 
 
 FEATURE = Feature(

@@ -313,7 +313,8 @@ class TimedChecks:
         if taken is None or base is None:
             return
         ours = self._shown[candidate.name].times = taken.of_variant()
-        reason = replay.suspicion(candidate, ours, baseline, base.of_baseline())
+        learns = self._context.other_clock is None
+        reason = replay.suspicion(candidate, ours, baseline, base.of_baseline(), learns=learns)
         self._shown[candidate.name].lost = replay.lost_on_new(ours, base.of_baseline())
         if reason is not None:
             raise RefusedError(reason)

@@ -183,7 +183,7 @@ def test_steps_are_suspicious_where_a_gain_is_lost_by_more_than_cold_caches(
             )
             for usual_us, other_us in (variant_us, baseline_us)
         )
-        return suspicion(candidate, ours, candidate, theirs)
+        return suspicion(candidate, ours, candidate, theirs, learns=False)
 
     candidate = bench.candidates["baseline"]
     codes = [getattr(found(on_new=on_new), "code", None) for on_new in (False, True)]
