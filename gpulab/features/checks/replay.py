@@ -39,9 +39,11 @@ _COLD_S = 30e-6
 _COLD_GAIN_SHARE = 0.6
 _LONGER_IF_COLD = 4.0
 """The same of steps that are longer by less than a few cold operations may be."""
-_LEARNED = 8.0
-"""Times as long that a step of a CPU may take on new values: the branches of a binary search over
-4,096 old ones are learned, and it took 2.8 to 4.1 times as long on an EPYC. A cache takes more.
+_LEARNED, _LEARNED_S = 5.0, 0.3e-3
+"""Times as long, and how much longer, that a step of a CPU may take on new values: the branches of
+a binary search over 4,096 old ones are learned, and it took 2.8 to 4.1 times as long on an EPYC.
+Some 30,000 branches are kept, of 20 cycles each if they are not; caches of the gauntlet take 5.8
+times as long and more.
 """
 _REPEATS = 5
 _MOST_S = 0.02
@@ -133,7 +135,8 @@ def suspicion(
         return computes_when_waited_for(name, **ratios)
     if not (ours.same_s and theirs.same_s):
         return None
-    if learns and ours.new_s < _LEARNED * ours.same_s:
+    is_little = ours.more_on_new_s < _LEARNED_S
+    if learns and is_little and ours.new_s < _LEARNED * ours.same_s:
         return None  # a smaller speedup on new values is a doubt, with its interval
     if _is_lost(
         (ours.same_s / own, ours.more_on_new_s / own),
