@@ -168,14 +168,8 @@ def _threads(found: Iterable[ThreadTime]) -> list[ThreadRow]:
 
 
 def _row(sampled: SlowRow | ThreadTime) -> BillRow:
-    return BillRow(
-        cause=sampled.cause,
-        of=sampled.of,
-        seconds=sampled.seconds,
-        file=sampled.file,
-        function=sampled.function,
-        lines=[sampled.line] if sampled.line else [],
-    )
+    same = fields_of(sampled, "cause", "of", "seconds", "file", "function")
+    return BillRow(**same, lines=[sampled.line] if sampled.line else [])
 
 
 def _kind_of_step(steps: KindOfStep) -> StepKind:
