@@ -184,8 +184,8 @@ class Followers:
         self._known: dict[str, FollowedProcess] = {}
         self._pids: set[int] = set()
         self._ready = False
-        bills = present("bill.files")
-        self._bills = bills.Bills() if bills else None
+        bills = present("bill.events")
+        self._bills = Replaced(bills.ProcessBooked) if bills else None
         trials = present("trials.events")
         self._trials = Replaced(trials.TrialsMeasured) if trials else None
 
@@ -199,7 +199,8 @@ class Followers:
             if name.endswith((".jsonl", ".start")) and name not in self._known:
                 self._known[name] = FollowedProcess(self._folder / name)
             if name.endswith(".bill") and self._bills is not None:
-                yield from self._bills.read(self._folder / name)
+                for bill in self._bills.newer(self._folder / name):
+                    yield replace(bill, is_root=bill.parent == os.getpid())
             if name.endswith(".trials") and self._trials is not None:
                 yield from self._trials.newer(self._folder / name)
         for name, process in self._known.items():
