@@ -35,10 +35,6 @@ _WATCHES = {
 """Modules by which steps are seen: methods of the follower, or of the trials, that take them."""
 _PARENTS = {"subprocess": "_handle_exitstatus", "multiprocessing.popen_fork": "poll"}
 """Modules whose Popen learns how a child ended, and by what."""
-_FOLLOWER = "_gpulab_follower"
-"""The name by which Dynamo finds what stands there."""
-_SAMPLES, _STACKS = "_gpulab_samples", "_gpulab_stacks"
-_PARTS, _TRIALS = "_gpulab_parts", "_gpulab_trials"
 _TRIED = ("GPULAB_FOLLOW_WHAT_IF", "GPULAB_FOLLOW_TRY")
 _MOST_PROCESSES = 1000
 """Beyond which no more are followed: a shell script may start a Python for every file."""
@@ -59,11 +55,11 @@ class Agent:
         """None where it could not be loaded."""
         if self._follower is None and not self._failed:
             try:
-                module = Agent.load(_FOLLOWER, "gpulab_follower.py")
+                module = Agent.load("_gpulab_follower", "gpulab_follower.py")
                 self._follower = module.Follower(self._folder, self.samples)
                 if any(name in os.environ for name in _TRIED):
-                    Agent.load(_PARTS, "../../trials/delayed.py")
-                    trials = Agent.load(_TRIALS, "../../trials/in_program.py")
+                    Agent.load("_gpulab_parts", "../../trials/delayed.py")
+                    trials = Agent.load("_gpulab_trials", "../../trials/in_program.py")
                     self._follower.trials = trials.Trials(self._folder)
             except Exception:
                 self._failed = True
@@ -83,7 +79,9 @@ class Agent:
 
     @staticmethod
     def load(name: str, file: str) -> Any:
-        """Import a file by its path from here under a name of our own."""
+        """Import a file by its path from here under a name of our own, by which Dynamo finds what
+        stands there.
+        """
         spec = spec_from_file_location(name, os.path.join(_HERE, file))
         module = module_from_spec(spec)  # type: ignore[arg-type]
         sys.modules[name] = module
@@ -209,8 +207,8 @@ def _begin() -> None:
     agent = Agent(folder)
     sys.modules[_AGENT] = agent  # type: ignore[assignment]
     _watch_imports(agent)
-    stacks = Agent.load(_STACKS, "../../../proc/stacks.py").Stacks(folder)
-    agent.samples = Agent.load(_SAMPLES, "gpulab_samples.py").begin(folder, stacks)
+    stacks = Agent.load("_gpulab_stacks", "../../../proc/stacks.py").Stacks(folder)
+    agent.samples = Agent.load("_gpulab_samples", "gpulab_samples.py").begin(folder, stacks)
 
 
 def _run_own() -> None:
