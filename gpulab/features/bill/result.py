@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+LEAST, OTHERS, UNBOOKED = 0.005, "rows below 0.5 %", "unbooked"
+"""Of the time of a bill that has a row of its own; what the others are called, and what is in none.
+"""
+
 
 class BillRow(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of one cause, in one function of the program."""
