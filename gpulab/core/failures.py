@@ -45,14 +45,19 @@ def crashed(*, signal: str, meaning: str | None) -> str:
     return f"the worker crashed: {signal} ({meaning or 'unknown signal'})"
 
 
+def signal_name(number: int) -> str:
+    """The name of a signal; real-time ones have none."""
+    known = number in set(signals.Signals)
+    return signals.Signals(number).name if known else f"signal {number}"
+
+
 def ended_by(number: int) -> Finding:
     """Why a process ended, by the number of the signal that ended it."""
     if number == signals.SIGKILL:
         return killed()
     if number == signals.SIGXCPU:
         return cpu_time_spent()
-    name = signals.Signals(number).name if number in set(signals.Signals) else str(number)
-    return crashed(signal=name, meaning=signals.strsignal(number))
+    return crashed(signal=signal_name(number), meaning=signals.strsignal(number))
 
 
 @finding("the scenario closed the lab's event pipe: close only file descriptors that you opened")

@@ -130,6 +130,7 @@ class Stacks:
 
     def begin(self, libc: Any) -> None:
         """Let the stack of this thread be read. OSError, LookupError where that cannot be."""
+        self._memory = None
         layout = _LAYOUTS[sys.version_info[:2]]
         get_state = ctypes.pythonapi.PyThreadState_Get
         get_state.restype = ctypes.c_void_p
@@ -177,7 +178,7 @@ class Stacks:
         """Keep code, and what is defined in it: all that is known of a frame is where its code is.
         It stays in memory for that.
         """
-        if id(code) not in self._codes:
+        if self._memory is not None and id(code) not in self._codes:
             self._codes[id(code)] = code
             self._unknown.discard(id(code))
             if not _is_own(code.co_filename):
@@ -229,7 +230,7 @@ class Stacks:
             frame = now[-depth] if depth <= len(now) and now[-depth].f_code is code else None
             if frame is None:
                 depth = len(now)  # no frame within it is the same one
-            seen = Seen(code, words[place + 1], self._line, seen, frame)
+            seen = Seen(code, words[place + 1], self.line, seen, frame)
         return seen
 
     def _code(self, address: int, now: list[Any]) -> Any:
@@ -265,7 +266,10 @@ class Stacks:
             if isinstance(code, CodeType):
                 self.know(code)
 
-    def _line(self, code: Any, at: int) -> int:
+    def line(self, code: Any, at: int) -> int:
+        """Return the line of an instruction, or of what stands before one that has none, such as a
+        jump back.
+        """
         line = self._lines.get((code, at))
         if line is None:
             lines = [line for begins, _, line in code.co_lines() if begins <= at and line]

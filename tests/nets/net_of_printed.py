@@ -38,7 +38,6 @@ _FORMS = (
     ("--ascii",),
     ("--raw",),
     ("--markdown",),
-    ("--checklist",),
     ("--top", "12"),
     ("--from-start",),
     ("--export", "page.md"),

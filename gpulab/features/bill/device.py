@@ -16,7 +16,7 @@ from gpulab.core.limits import NAME_LENGTH, TEXT_LENGTH
 from gpulab.core.text import short_name
 from gpulab.draw.blocks import Block, Group
 from gpulab.features.bill.events import MOST_ROWS, DeviceBooked, DeviceTime
-from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
+from gpulab.features.bill.result import LEAST, OTHERS, UNBOOKED, BillReport, BillRow, ProcessBill
 from gpulab.features.bill.trace import BUSY, COPIES, IDLE, TraceBill, bill_of
 from gpulab.features.bill.trace_view import trace_bills
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 Origins = Mapping[str, Mapping[tuple[str, str], float]]
 """Of kernels and calls by name, and of causes: weights of the operations and lines they are of."""
-DEVICE, OTHERS, UNBOOKED = "device", "rows below 0.5 %", "unbooked"
-_LEAST = 0.005
 
 
 def booked(variant: str, trace: Trace, steps: int, origins: Origins) -> DeviceBooked | None:
@@ -90,14 +88,14 @@ def device_of(draft: Draft, report: RunReport) -> ProcessBill | None:
     kept: list[BillRow] = []
     small: dict[str, float] = {}
     for row in rows:
-        if row.seconds >= _LEAST * step_s and not _is_rest(row):
+        if row.seconds >= LEAST * step_s and not _is_rest(row):
             kept.append(row)
         else:
             small[row.cause] = small.get(row.cause, 0.0) + row.seconds
     # by cause, so that what is busy is the sum of its rows: a model has hundreds of small kernels
     kept += [BillRow(cause=cause, of=OTHERS, seconds=s) for cause, s in small.items() if s > 0]
     kept.sort(key=lambda row: -row.seconds)
-    return ProcessBill(role=DEVICE, wall_s=step_s, rows=kept)
+    return ProcessBill(role="device", wall_s=step_s, rows=kept)
 
 
 def _is_rest(row: BillRow) -> bool:

@@ -22,6 +22,9 @@ from gpulab.features.bill.events import (
     ThreadTime,
 )
 from gpulab.features.bill.result import (
+    LEAST,
+    OTHERS,
+    UNBOOKED,
     BillReport,
     BillRow,
     CompiledFrame,
@@ -37,10 +40,9 @@ from gpulab.report.report import RunReport, fields_of
 from gpulab.report.state import Keep
 
 PROGRAM, WORKER, HELPER = "program", "loader worker", "helper"
-START, END, OTHERS = "start of the interpreter", "end of the process", "rows below 0.5 %"
-UNBOOKED, COLLECTOR, PREEMPTED = "unbooked", "garbage collection", "preempted"
+START, END = "start of the interpreter", "end of the process"
+COLLECTOR, PREEMPTED = "garbage collection", "preempted"
 COUNTED = {START, END, UNBOOKED, COLLECTOR, PREEMPTED}
-_LEAST = 0.005
 _WINDOWS, _FEWEST_STEPS, _ALIKE = 3, 8, 1.5
 """Windows in which memory grows alike, how many steps each has at least, and what is alike."""
 _OF_STEPS = ("kind", "count", "p50_s", "p99_s", "longest_s", "slow", "slow_s")
@@ -111,7 +113,7 @@ def _bill(
     }
     rows += [BillRow(cause=cause, seconds=seconds) for cause, seconds in exact.items()]
     booked_s = sum(row.seconds for row in rows) + sum(event.other_s for event in events)
-    kept = [row for row in rows if row.seconds >= _LEAST * wall_s]
+    kept = [row for row in rows if row.seconds >= LEAST * wall_s]
     small_s = booked_s - sum(row.seconds for row in kept)
     kept.sort(key=lambda row: -row.seconds)
     unbooked_s = wall_s - booked_s
@@ -168,14 +170,8 @@ def _threads(found: Iterable[ThreadTime]) -> list[ThreadRow]:
 
 
 def _row(sampled: SlowRow | ThreadTime) -> BillRow:
-    return BillRow(
-        cause=sampled.cause,
-        of=sampled.of,
-        seconds=sampled.seconds,
-        file=sampled.file,
-        function=sampled.function,
-        lines=[sampled.line] if sampled.line else [],
-    )
+    same = fields_of(sampled, "cause", "of", "seconds", "file", "function")
+    return BillRow(**same, lines=[sampled.line] if sampled.line else [])
 
 
 def _kind_of_step(steps: KindOfStep) -> StepKind:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+LEAST, OTHERS, UNBOOKED = 0.005, "rows below 0.5 %", "unbooked"
+"""Of the time of a bill that has a row of its own; what the others are called, and what is in none.
+"""
+
 
 class BillRow(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of one cause, in one function of the program."""
@@ -89,7 +93,6 @@ class ProcessBill(msgspec.Struct, frozen=True, kw_only=True):
     compiled: list[CompiledFrame] = []
     resident_bytes: int | None = None
     """Its memory when it was last looked at."""
-    """By how much that is more than halfway through its time."""
     growth: Growth | None = None
     device_growth: Growth | None = None
     steps: list[StepKind] = []
@@ -115,9 +118,9 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
     None where no line is known.
     """
 
-    sign: str
+    sign: str = ""
     seen: str
-    share: float
+    share: float = 1.0
     change: str
     lesson: str = ""
     try_: str = msgspec.field(default="", name="try")

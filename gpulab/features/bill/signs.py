@@ -7,7 +7,9 @@ in the guide (findings). Without a sign a row and its line are the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from gpulab.core.text import one_line, plain
 from gpulab.core.units import byte_count, plural, seconds
@@ -20,29 +22,26 @@ _RECOMPILED = 3
 _A_MINUTE = 0.001
 """Of the memory that is available: slower growth is no advice."""
 WORKERS, EPOCH = "start or end data workers", "first batch of an epoch"
-NOT_PERSISTENT, IN_PROCESS, ANOMALY = (
-    "workers do not persist",
-    "in this process",
-    "anomaly detection is on",
-)
-
-
+NOT_PERSISTENT, IN_PROCESS = "workers do not persist", "in this process"
+ANOMALY = "anomaly detection is on"
 Sign = Callable[[ProcessBill, BillReport], Advice | None]
 
 
 def advice_of(report: BillReport) -> list[Advice]:
     """Return what is certain of the process that counts, the largest share first."""
     process = report.bills[0]
-    found = [advice for sign in SIGNS if (advice := sign(process, report)) is not None]
-    return sorted(found, key=lambda advice: -advice.share)[:_MOST]
+    advice = [
+        replace(each, sign=name)
+        for name, sign in SIGNS.items()
+        if (each := sign(process, report)) is not None and each.share >= _LEAST
+    ]
+    return sorted(advice, key=lambda each: -each.share)[:_MOST]
 
 
-def _rows(process: ProcessBill, of: str, causes: Sequence[str]) -> list[BillRow]:
-    return [row for row in process.rows if row.of == of and row.cause in causes]
-
-
-def _seconds(rows: Sequence[BillRow]) -> float:
-    return sum(row.seconds for row in rows)
+def _largest(process: ProcessBill, of: str, *causes: str) -> tuple[BillRow | None, float]:
+    """Return the largest row of these causes, and the share of the time of all of them."""
+    rows = [row for row in process.rows if row.of == of and row.cause in causes]
+    return next(iter(rows), None), sum(row.seconds for row in rows) / process.wall_s
 
 
 def _first_of_torch(process: ProcessBill) -> BillRow | None:
@@ -62,44 +61,36 @@ def _switch(process: ProcessBill, *names: str) -> BillRow | None:
 def recompiles(process: ProcessBill, _: BillReport) -> Advice | None:
     """A function was compiled again and again, each time since a guard failed."""
     frames = [each for each in process.compiled if each.count >= _RECOMPILED and each.reasons]
-    again_s = sum(each.seconds * (each.count - 1) / each.count for each in frames)
-    if again_s < _LEAST * process.wall_s:
+    if not frames:
         return None
+    again_s = sum(each.seconds * (each.count - 1) / each.count for each in frames)
     first = max(frames, key=lambda each: each.seconds)
-    rows = [row for row in process.rows if row.cause == "compile" and row.file]
+    rows = (row for row in process.rows if row.cause == "compile" and row.file)
     return Advice(
-        sign="recompiles",
         seen=f"{first.function} was compiled {first.count} times, since {first.reasons[0]}",
         share=again_s / process.wall_s,
         change="torch.compile(..., dynamic=True), sizes that are padded to a few, or numbers that "
         "change as tensors",
         lesson="dynamic_shapes",
-        row=rows[0] if rows else None,
+        row=next(rows, None),
     )
 
 
 def anomaly(process: ProcessBill, _: BillReport) -> Advice | None:
     """Autograd's anomaly detection is on while gradients are computed."""
-    rows = _rows(process, ANOMALY, ["backward"])
-    taken_s = _seconds(rows)
-    if taken_s < _LEAST * process.wall_s:
-        return None
+    row, share = _largest(process, ANOMALY, "backward")
     return Advice(
-        sign="anomaly",
-        seen=f"anomaly detection is on in {seconds(taken_s)} of backward",
-        share=taken_s / process.wall_s,
+        seen=f"anomaly detection is on in {seconds(share * process.wall_s)} of backward",
+        share=share,
         change="torch.autograd.set_detect_anomaly(False); on for the step that is looked into",
         try_="no_anomaly_detection",
-        row=_switch(process, "detect_anomaly(") or rows[0],
+        row=_switch(process, "detect_anomaly(") or row,
     )
 
 
 def float64(process: ProcessBill, _: BillReport) -> Advice | None:
     """Modules compute with parameters in fp64."""
-    if process.double_s < _LEAST * process.wall_s:
-        return None
     return Advice(
-        sign="float64",
         seen=f"modules with parameters in fp64 run for {seconds(process.double_s)}",
         share=process.double_s / process.wall_s,
         change="model.float(), and torch.from_numpy(...).float() of what is read",
@@ -110,54 +101,43 @@ def float64(process: ProcessBill, _: BillReport) -> Advice | None:
 
 def epochs(process: ProcessBill, _: BillReport) -> Advice | None:
     """Workers of a loader are started anew for every epoch."""
-    rows = _rows(process, NOT_PERSISTENT, [WORKERS, EPOCH])
-    taken_s = _seconds(rows)
-    if taken_s < _LEAST * process.wall_s:
-        return None
+    row, share = _largest(process, NOT_PERSISTENT, WORKERS, EPOCH)
+    taken = seconds(share * process.wall_s)
     return Advice(
-        sign="epochs",
-        seen=f"starting and ending workers of a DataLoader each epoch takes {seconds(taken_s)}",
-        share=taken_s / process.wall_s,
+        seen=f"starting and ending workers of a DataLoader each epoch takes {taken}",
+        share=share,
         change="DataLoader(..., persistent_workers=True), and one iterator for several epochs",
         lesson="input_pipeline",
-        row=rows[0],
+        row=row,
     )
 
 
-def loads_in_process(process: ProcessBill, _: BillReport) -> Advice | None:
+def main_loads(process: ProcessBill, _: BillReport) -> Advice | None:
     """Batches are made in the main process while other cores have nothing to do."""
-    rows = _rows(process, IN_PROCESS, ["data"])
-    taken_s = _seconds(rows)
-    if taken_s < _LOADS * process.wall_s or process.cores < 2:
+    row, share = _largest(process, IN_PROCESS, "data")
+    if share < _LOADS or process.cores < 2:
         return None
+    taken = seconds(share * process.wall_s)
     workers = process.cores - 1
     return Advice(
-        sign="main_loads",
-        seen=f"batches are made in the main process for {seconds(taken_s)}, and nothing else runs",
-        share=taken_s / process.wall_s,
+        seen=f"batches are made in the main process for {taken}, and nothing else runs",
+        share=share,
         change=f"what takes long at that line, or DataLoader(..., num_workers={min(4, workers)}, "
         "persistent_workers=True)",
         lesson="input_pipeline",
-        row=rows[0],
+        row=row,
     )
 
 
 def training_mode(process: ProcessBill, _: BillReport) -> Advice | None:
     """Modules record a graph, or are in training mode, and nothing is ever differentiated."""
-    if process.differentiates:
+    if process.differentiates or not process.ended:
         return None
-    taken_s = max(process.graph_s, process.training_s)
-    if not process.ended or taken_s < _LEAST * process.wall_s:
-        return None
-    what = []
-    if process.graph_s >= _LEAST * process.wall_s:
-        what.append("record a graph")
-    if process.training_s >= _LEAST * process.wall_s:
-        what.append("are in training mode")
+    states = {"record a graph": process.graph_s, "are in training mode": process.training_s}
+    what = [words for words, state_s in states.items() if state_s >= _LEAST * process.wall_s]
     return Advice(
-        sign="training_mode",
         seen=f"modules {' and '.join(what)}, and no backward runs",
-        share=taken_s / process.wall_s,
+        share=max(states.values()) / process.wall_s,
         change="model.eval(), and with torch.inference_mode():",
         row=_first_of_torch(process),
     )
@@ -166,18 +146,15 @@ def training_mode(process: ProcessBill, _: BillReport) -> Advice | None:
 def threads(process: ProcessBill, report: BillReport) -> Advice | None:
     """torch computes with more threads than the process may use cores."""
     loaders = [each for each in report.bills if each.role == "loader worker"]
-    for each, of in (
-        (process, ""),
-        *((worker, "each worker of a DataLoader ") for worker in loaders),
-    ):
+    whose = [(process, "torch"), *((each, "each worker of a DataLoader") for each in loaders)]
+    for each, who in whose:
         if each.threads > each.cores > 0:
-            words = f"{of}computes with {each.threads} threads, on {plural(each.cores, 'core')}"
+            cores = plural(each.cores, "core")
+            is_main = each is process
             return Advice(
-                sign="threads",
-                seen=words if of else f"torch {words}",
-                share=1.0,
-                change=f"torch.set_num_threads({1 if of else each.cores})",
-                try_="" if of else "threads",
+                seen=f"{who} computes with {each.threads} threads, on {cores}",
+                change=f"torch.set_num_threads({each.cores if is_main else 1})",
+                try_="threads" if is_main else "",
                 row=_switch(process, "set_num_threads(", "OMP_NUM_THREADS"),
             )
     return None
@@ -195,24 +172,25 @@ def memory(process: ProcessBill, _: BillReport) -> Advice | None:
     rate = byte_count(growth.bytes_per_step)
     left = f"; if it goes on, full after {growth.steps_left:,} more" if growth.steps_left else ""
     return Advice(
-        sign="memory",
         seen=f"memory grows by {rate} a step, alike in three windows{left}",
-        share=1.0,
         change="keep numbers (loss.item(), .detach().cpu()), and not tensors with their graph; "
         "bound what is kept",
     )
 
 
-SIGNS: Sequence[Sign] = (
-    recompiles,
-    anomaly,
-    float64,
-    epochs,
-    loads_in_process,
-    training_mode,
-    threads,
-    memory,
-)
+SIGNS: Mapping[str, Sign] = {
+    sign.__name__: sign
+    for sign in (
+        recompiles,
+        anomaly,
+        float64,
+        epochs,
+        main_loads,
+        training_mode,
+        threads,
+        memory,
+    )
+}
 
 
 def lines(advice: Sequence[Advice], place: Callable[[BillRow], str]) -> Iterator[str]:

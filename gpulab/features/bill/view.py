@@ -9,8 +9,8 @@ from gpulab.core.text import one_line, plain
 from gpulab.core.units import byte_count, plural, seconds
 from gpulab.draw.blocks import Block, Fitted, Group, Text, columns_table
 from gpulab.draw.canvas import fit
-from gpulab.features.bill.report import COUNTED, OTHERS, PROGRAM, WORKER
-from gpulab.features.bill.result import BillReport, BillRow, ProcessBill, StepKind
+from gpulab.features.bill.report import COUNTED, PROGRAM, WORKER
+from gpulab.features.bill.result import OTHERS, BillReport, BillRow, ProcessBill, StepKind
 from gpulab.features.bill.signs import IN_PROCESS, lines
 from gpulab.report.report import RunReport
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from signal import Signals
-
+from gpulab.core.failures import signal_name
 from gpulab.core.findings import Rank, finding
 from gpulab.core.units import plural
 
@@ -70,7 +69,7 @@ def rank_ended(
 ) -> str:
     how = "ended by itself, and others wait for it"
     if signal:
-        how = f"was killed by signal {signal} ({Signals(signal).name})"
+        how = f"was killed by signal {signal} ({signal_name(signal)})"
     elif code:
         how = f"ended first, with exit code {code}"
     after = f", after {'' if exact else 'about '}{plural(steps, 'step')}" if steps else ""

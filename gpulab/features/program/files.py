@@ -24,22 +24,9 @@ from gpulab.core.jobs import ProfileOptions
 from gpulab.core.limits import LINE_BYTES
 from gpulab.core.machine import Device, cpu_name, driver_version
 from gpulab.core.replaced import Replaced
-from gpulab.core.values import (
-    Count,
-    Line,
-    Name,
-    PositiveCount,
-    Seconds,
-    StepTime,
-    Text,
-)
+from gpulab.core.values import Line, Name, PositiveCount, Seconds, StepTime, Text
 from gpulab.features import present
-from gpulab.features.program.events import (
-    ChildExited,
-    ProcessFollowed,
-    StepsFollowed,
-    WindowKind,
-)
+from gpulab.features.program.events import ChildExited, ProcessFollowed, StepsFollowed, WindowKind
 from gpulab.features.program.findings import recorded_elsewhere, torch_of_another_thread
 
 AGENT = Path(__file__).with_name("agent")
@@ -87,14 +74,6 @@ class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     """A line of a process."""
 
 
-class _Process(_Message, frozen=True, kw_only=True, tag="process"):
-    pid: Count
-    parent: Count = 0
-    python: Name = ""
-    rank: Count | None = None
-    torch: Name | None = None
-
-
 class _Torch(_Message, frozen=True, tag="torch"):
     pass
 
@@ -121,8 +100,13 @@ class RecordedSteps(_Message, frozen=True, kw_only=True, tag="recorded"):
 
 
 _lines: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
-_ABOUT = _Process | _Torch | _Elsewhere | _Device | RecordedSteps
-_EVENTS = {"steps": StepsFollowed, "collectives": Collectives, "exited": ChildExited}
+_ABOUT = _Torch | _Elsewhere | _Device | RecordedSteps
+_EVENTS = {
+    "process": ProcessFollowed,
+    "steps": StepsFollowed,
+    "collectives": Collectives,
+    "exited": ChildExited,
+}
 """Lines that have the fields of an event, but for whose they are."""
 
 
@@ -133,7 +117,7 @@ class FollowedProcess:
         self._path = path
         self._offset = 0
         self._partial = b""
-        self.process: _Process | None = None
+        self.process: ProcessFollowed | None = None
         self.device: _Device | None = None
         self.windows: list[StepsFollowed] = []
         """Of the recordings, and the plain ones beside them."""
@@ -145,7 +129,7 @@ class FollowedProcess:
 
     @property
     def rank(self) -> int:
-        return self.process.rank or 0 if self.process else 0
+        return self.process.rank if self.process else 0
 
     def read(self, variant: str) -> Iterator[_Message | Event]:
         """Yield the lines since the last call; those that are events, as events of the variant."""
@@ -169,12 +153,15 @@ class FollowedProcess:
             return about
         pid = self.process.pid if self.process else None
         whose = {"type": kind.__struct_config__.tag, "variant": variant, "rank": self.rank}
+        if kind is ProcessFollowed:
+            rank = line.get("rank")
+            whose |= {"rank": rank or 0, "ranked": rank is not None}
         event: Event = msgspec.convert({"pid": pid, **line, **whose}, kind)
         return event
 
     def _take(self, message: _Message | Event) -> None:
         match message:
-            case _Process():
+            case ProcessFollowed():
                 self.process = message
             case _Device():
                 self.device = message
@@ -197,8 +184,8 @@ class Followers:
         self._known: dict[str, FollowedProcess] = {}
         self._pids: set[int] = set()
         self._ready = False
-        bills = present("bill.files")
-        self._bills = bills.Bills() if bills else None
+        bills = present("bill.events")
+        self._bills = Replaced(bills.ProcessBooked) if bills else None
         trials = present("trials.events")
         self._trials = Replaced(trials.TrialsMeasured) if trials else None
 
@@ -212,7 +199,8 @@ class Followers:
             if name.endswith((".jsonl", ".start")) and name not in self._known:
                 self._known[name] = FollowedProcess(self._folder / name)
             if name.endswith(".bill") and self._bills is not None:
-                yield from self._bills.read(self._folder / name)
+                for bill in self._bills.newer(self._folder / name):
+                    yield replace(bill, is_root=bill.parent == os.getpid())
             if name.endswith(".trials") and self._trials is not None:
                 yield from self._trials.newer(self._folder / name)
         for name, process in self._known.items():
@@ -232,13 +220,14 @@ class Followers:
         if about is None:
             return
         match message:
+            case ProcessFollowed():
+                if message.torch or about.pid not in self._pids:
+                    self._pids.add(about.pid)
+                    yield message
             case Event():
                 yield message
-            case _Process(torch=torch) if torch or about.pid not in self._pids:
-                self._pids.add(about.pid)
-                yield _followed(about)
             case _Torch():
-                yield replace(_followed(about), torch=about.torch or "")
+                yield replace(about, torch=about.torch or "")
             case _Device() if not self._ready and process.rank == 0:
                 with suppress(msgspec.ValidationError, TypeError):
                     device = _device(message)
@@ -246,17 +235,6 @@ class Followers:
                     versions = {"gpulab": version(), "python": about.python, **message.versions}
                     versions["driver"] = driver_version()
                     yield WorkerReady(pid=about.pid, device=device, environment=versions)
-
-
-def _followed(about: _Process) -> ProcessFollowed:
-    return ProcessFollowed(
-        pid=about.pid,
-        parent=about.parent,
-        rank=about.rank or 0,
-        ranked=about.rank is not None,
-        python=about.python,
-        torch=about.torch,
-    )
 
 
 def _device(message: _Device) -> Device:

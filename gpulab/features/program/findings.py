@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import signal as signals
-
+from gpulab.core.failures import signal_name
 from gpulab.core.findings import Rank, finding
 
 
@@ -13,8 +12,7 @@ def program_exited(*, code: int) -> None: ...
 
 @finding()
 def program_killed(*, signal: int) -> str:
-    name = signals.Signals(signal).name if signal in set(signals.Signals) else f"signal {signal}"
-    return f"it was ended by {name}"
+    return f"it was ended by {signal_name(signal)}"
 
 
 @finding("no end after {timeout_s:g} s (--timeout): it and its processes were killed")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import signal as signals
 from collections.abc import Iterator
 
+from gpulab.core.failures import signal_name
 from gpulab.core.units import byte_count, plus_minus, seconds
 from gpulab.draw.blocks import Table, Text, rows_table
 from gpulab.features.program.events import StepMark
@@ -72,12 +72,9 @@ def ended(program: ProgramReport) -> str:
     """Say how the program ended, and after how long."""
     if program.wall_s is None:
         return "not yet"
+    words = f"exit code {program.code}"
     if program.signal:
-        known = program.signal in set(signals.Signals)
-        name = signals.Signals(program.signal).name if known else f"signal {program.signal}"
-        words = f"by {name}"
-    else:
-        words = f"exit code {program.code}"
+        words = f"by {signal_name(program.signal)}"
     words += f" after {seconds(program.wall_s)}"
     user, system = seconds(program.user_s), seconds(program.system_s)
     words += f" (CPU {user} user, {system} system"

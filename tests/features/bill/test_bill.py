@@ -248,7 +248,7 @@ def test_steps_of_a_kind_that_is_not_kept_are_in_no_other(tmp_path):
     sys.path.insert(0, str(Path(__file__).parents[3] / "gpulab/features/program/agent"))
     import gpulab_samples
 
-    samples = gpulab_samples.Samples(str(tmp_path))
+    samples = gpulab_samples.Samples(str(tmp_path), None)
     for number in range(6):
         samples.step_ended(f"kind {number}")
     time.sleep(0.2)

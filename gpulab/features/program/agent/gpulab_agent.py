@@ -21,23 +21,20 @@ FOLDER = "GPULAB_FOLLOW"
 """The variable with the folder that the files of the processes are written to."""
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _AGENT = "_gpulab_agent"
-_OPTIMIZER, _MODULE = "torch.optim.optimizer", "torch.nn.modules.module"
-_COMPILER, _TRACE = "torch._dynamo.callback", "torch.jit._trace"
-_PROFILERS = {
-    "torch.autograd.profiler",
-    "torch.autograd.profiler_legacy",
-    "torch.profiler.profiler",
+_WATCHES = {
+    "torch.autograd.profiler": "watch_profilers",
+    "torch.autograd.profiler_legacy": "watch_profilers",
+    "torch.distributed.distributed_c10d": "watch_groups",
+    "torch._dynamo.callback": "watch_compiler",
+    "torch.jit._trace": "watch_traces",
+    "torch.nn.modules.module": "watch_modules",
+    "torch.optim.optimizer": "watch_optimizers",
+    "torch.profiler.profiler": "watch_profilers",
+    "torch.utils.data._utils.fetch": "watch_loading",
 }
-_FETCH = "torch.utils.data._utils.fetch"
-_GROUPS = "torch.distributed.distributed_c10d"
+"""Modules by which steps are seen: methods of the follower, or of the trials, that take them."""
 _PARENTS = {"subprocess": "_handle_exitstatus", "multiprocessing.popen_fork": "poll"}
 """Modules whose Popen learns how a child ended, and by what."""
-_AWAITED = {*_PARENTS, _OPTIMIZER, _MODULE, _COMPILER, _TRACE, _FETCH, _GROUPS, *_PROFILERS}
-"""What steps are seen by."""
-_FOLLOWER = "_gpulab_follower"
-"""The name by which Dynamo finds what stands there."""
-_SAMPLES, _STACKS = "_gpulab_samples", "_gpulab_stacks"
-_PARTS, _TRIALS = "_gpulab_parts", "_gpulab_trials"
 _TRIED = ("GPULAB_FOLLOW_WHAT_IF", "GPULAB_FOLLOW_TRY")
 _MOST_PROCESSES = 1000
 """Beyond which no more are followed: a shell script may start a Python for every file."""
@@ -58,11 +55,11 @@ class Agent:
         """None where it could not be loaded."""
         if self._follower is None and not self._failed:
             try:
-                module = _load(_FOLLOWER, "gpulab_follower.py")
+                module = Agent.load("_gpulab_follower", "gpulab_follower.py")
                 self._follower = module.Follower(self._folder, self.samples)
                 if any(name in os.environ for name in _TRIED):
-                    _load(_PARTS, "../../trials/delayed.py")
-                    trials = _load(_TRIALS, "../../trials/in_program.py")
+                    Agent.load("_gpulab_parts", "../../trials/delayed.py")
+                    trials = Agent.load("_gpulab_trials", "../../trials/in_program.py")
                     self._follower.trials = trials.Trials(self._folder)
             except Exception:
                 self._failed = True
@@ -75,23 +72,21 @@ class Agent:
         follower = self.follower
         if follower is None:
             return
-        if name == _OPTIMIZER:
-            follower.watch_optimizers(module)
-            if follower.trials is not None:
-                follower.trials.watch_optimizers(module)
-        elif name == _COMPILER:
-            follower.watch_compiler(module)
-        elif name == _TRACE:
-            follower.watch_traces(module)
-        elif name == _GROUPS:
-            follower.watch_groups(module)
-        elif name == _FETCH:
-            if follower.trials is not None:
-                follower.trials.watch_loading(module)
-        elif name in _PROFILERS:
-            follower.watch_profilers(module)
-        else:
-            follower.watch_modules(module)
+        for watcher in (follower, follower.trials):
+            watch = getattr(watcher, _WATCHES[name], None)
+            if watch is not None:
+                watch(module)
+
+    @staticmethod
+    def load(name: str, file: str) -> Any:
+        """Import a file by its path from here under a name of our own, by which Dynamo finds what
+        stands there.
+        """
+        spec = spec_from_file_location(name, os.path.join(_HERE, file))
+        module = module_from_spec(spec)  # type: ignore[arg-type]
+        sys.modules[name] = module
+        spec.loader.exec_module(module)  # type: ignore[union-attr]
+        return module
 
     def step(self) -> None:
         """What `gpulab.step()` calls."""
@@ -129,7 +124,8 @@ def _watch_imports(agent: Agent) -> None:
 
     def found(name: str, path: Any = None, target: Any = None) -> Any:
         spec: Any = find_spec(name, path, target)
-        if name in _AWAITED and spec is not None and hasattr(spec.loader, "exec_module"):
+        is_awaited = name in _WATCHES or name in _PARENTS
+        if is_awaited and spec is not None and hasattr(spec.loader, "exec_module"):
             spec.loader = _Loader(spec.loader, agent)
         if name == "gpulab" and spec is None and _found(name, but=PathFinder) is None:
             loader: Any = _StandIn()
@@ -202,15 +198,6 @@ def _found(name: str, but: object = None) -> Any:
     return None
 
 
-def _load(name: str, file: str) -> Any:
-    """Import a file that lies beside this one under a name of our own."""
-    spec = spec_from_file_location(name, os.path.join(_HERE, file))
-    module = module_from_spec(spec)  # type: ignore[arg-type]
-    sys.modules[name] = module
-    spec.loader.exec_module(module)  # type: ignore[union-attr]
-    return module
-
-
 def _begin() -> None:
     """Watch this process, and say that there is a Python that can be followed."""
     folder = os.environ.get(FOLDER, "")
@@ -220,8 +207,8 @@ def _begin() -> None:
     agent = Agent(folder)
     sys.modules[_AGENT] = agent  # type: ignore[assignment]
     _watch_imports(agent)
-    stacks = _load(_STACKS, "../../../proc/stacks.py").Stacks(folder)
-    agent.samples = _load(_SAMPLES, "gpulab_samples.py").begin(folder, stacks)
+    stacks = Agent.load("_gpulab_stacks", "../../../proc/stacks.py").Stacks(folder)
+    agent.samples = Agent.load("_gpulab_samples", "gpulab_samples.py").begin(folder, stacks)
 
 
 def _run_own() -> None:

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import find_spec
 from inspect import signature
 from json import dumps
 from math import inf
@@ -660,8 +660,7 @@ class Follower:
             try:
                 made = make(*args, **kwargs)
             except BaseException as error:
-                traceback = error.__traceback__
-                error.__traceback__ = traceback.tb_next if traceback else None
+                _leave_traceback(error)
                 raise
             joined(module)
             return made
@@ -681,7 +680,8 @@ class Follower:
             if self._samples is not None:
                 self._samples.rank = str(self._rank)
             self._write(**self._about())
-            arrivals = _loaded("_gpulab_arrivals", "gpulab_arrivals.py")
+            agent: Any = sys.modules["_gpulab_agent"]
+            arrivals = agent.load("_gpulab_arrivals", "gpulab_arrivals.py")
             self._arrivals = arrivals.Arrivals(self._write)
         except Exception:
             return
@@ -850,18 +850,10 @@ class _Recorder:
 
 def _marks() -> Any:
     """Marks of the callers of torch, as in recordings of functions."""
-    marks = _loaded("_gpulab_marks", "../../goodput/marks.py").MarkedCalls()
+    agent: Any = sys.modules["_gpulab_agent"]
+    marks = agent.load("_gpulab_marks", "../../goodput/marks.py").MarkedCalls()
     _never_compiled()
     return marks
-
-
-def _loaded(name: str, path: str) -> ModuleType:
-    """Return a module of the lab by its path from here: the lab may not be installed there."""
-    spec = spec_from_file_location(name, os.path.join(os.path.dirname(__file__), path))
-    module = module_from_spec(spec)  # type: ignore[arg-type]
-    sys.modules[name] = module
-    spec.loader.exec_module(module)  # type: ignore[union-attr]
-    return module
 
 
 @contextmanager

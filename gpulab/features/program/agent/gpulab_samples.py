@@ -214,7 +214,7 @@ class _Steps:
 class Samples:
     """Of one process. `begin` and what it starts never raise into the program."""
 
-    def __init__(self, folder: str, stacks: Any = None) -> None:
+    def __init__(self, folder: str, stacks: Any) -> None:
         self._folder = folder
         self._stacks = stacks
         self.rank = environ.get("RANK", "")
@@ -335,17 +335,15 @@ class Samples:
         """Let the timer fire, and stacks be read, as often."""
         part = int(every_s), int(every_s % 1 * 1e9)
         times = (ctypes.c_long * 4)(*part, *part)
-        if self._stacks is not None:
-            self._stacks.look_each(every_s)
+        self._stacks.look_each(every_s)
         self._libc.timer_settime(self._timer, 0, times, None)
 
     def _begin_stacks(self) -> None:
         """Let stacks be read; without them a place is where the interpreter looks for signals."""
         try:
-            if self._stacks is not None:
-                self._stacks.begin(self._libc)
+            self._stacks.begin(self._libc)
         except Exception:
-            self._stacks = None
+            return
 
     def forked(self) -> None:
         """In the child of a fork, which has no timer: its own time begins."""
@@ -406,7 +404,7 @@ class Samples:
         """
         if self._samples_now:
             return
-        if self._stacks is not None and self._stacks.is_awaited(perf_counter() - self._last):
+        if self._stacks.is_awaited(perf_counter() - self._last):
             return
         self._samples_now = True
         began = thread_time()
@@ -458,8 +456,7 @@ class Samples:
             waited_s -= taken_s
         self._last, self._ran = now, ran
         self._passed_s, self._waited_s = passed, waited_s
-        seen = self._stacks.take(frame) if self._stacks is not None else []
-        stacks = seen or [self._that_ran(frame)]
+        stacks = self._stacks.take(frame) or [self._that_ran(frame)]
         for stack in stacks:
             self._book_at(stack, ran_s / len(stacks), waited_s / len(stacks))
         for where, seconds in ((_GC, collected_s), (_OTHERS, taken_s)):
@@ -541,8 +538,7 @@ class Samples:
 
     def _know(self, code: CodeType) -> _Code:
         about = self._codes[code] = _about(code)
-        if self._stacks is not None:
-            self._stacks.know(code)
+        self._stacks.know(code)
         return about
 
     def _place(self, frame: Any) -> _Place:
@@ -562,7 +558,7 @@ class Samples:
             about = self._codes.get(code) or self._know(code)
             if about.own:
                 if place is None:
-                    place = code, frame.f_lineno or _line_before(code, frame.f_lasti)
+                    place = code, frame.f_lineno or self._stacks.line(code, frame.f_lasti)
             elif place is None:
                 if about.cause == IMPORT:
                     cause, detail = IMPORT, str(frame.f_locals.get("name", ""))
@@ -607,10 +603,12 @@ class Samples:
             "pid": getpid(),
             "parent": getppid(),
             "role": self._role,
-            "rank": self.rank,
+            "rank": int(self.rank) if self.rank.isdigit() else 0,
+            "ranked": self.rank.isdigit(),
             "started": self._started,
             "begun": self._begun,
             "t": self._last,
+            "until": self._last,
             "ended": ended,
             "samples": self._samples,
             "own_s": self._own_s,
@@ -807,12 +805,6 @@ def _text(path: str, most: int = 2_000) -> str:
         close(fd)
 
 
-def _line_before(code: CodeType, at: int) -> int:
-    """Return the line of what stands before an instruction that has none, such as a jump back."""
-    lines = [line for begins, _, line in code.co_lines() if begins <= at and line]
-    return lines[-1] if lines else code.co_firstlineno
-
-
 def _begins(code: CodeType) -> int:
     """Return where code looks for signals as it begins; -1 before Python 3.11."""
     operations = code.co_code[::2]
@@ -881,7 +873,7 @@ def _delayed_s() -> float:
         return 0.0
 
 
-def begin(folder: str, stacks: Any = None) -> Samples | None:
+def begin(folder: str, stacks: Any) -> Samples | None:
     """Sample this process from now on; None where that cannot be."""
     try:
         samples = Samples(folder, stacks)
