@@ -263,6 +263,8 @@ class Options:
     """raw times too: min, median, mean, standard deviation, percentiles"""
     markdown: bool = _to_print({*_PRINTS_A_RUN, Mode.COMPARE})
     """the result as tables in Markdown instead; of a run its raw times too"""
+    checklist: bool = _to_print(_PRINTS_OPERATIONS, feature="bill")
+    """the questions of performance checklists, each with its share of the time"""
     verbose: bool = _to_print({*_PRINTS_OPERATIONS, Mode.FLEET, Mode.COMPARE, Mode.HISTORY})
     """all tables, checks, findings, operations, lines that differ, and the roofline"""
     ascii: bool = _to_print(frozenset(Mode))

@@ -5,7 +5,7 @@ run that was just made and of one that is read from its file: nothing here start
 from __future__ import annotations
 
 from gpulab.draw.blocks import Block, Group, Text
-from gpulab.features import blocks_of, views
+from gpulab.features import blocks_of, part, views
 from gpulab.features.goodput.operation_table import full_tables, operations
 from gpulab.features.roofline.report import roofline_of
 from gpulab.features.roofline.view import ceilings, roofline_blocks
@@ -33,12 +33,18 @@ def show_report(report: RunReport, terminal: Terminal, options: Options) -> None
         asked_for = [*_asked_for(report, options), *(tables or ())]
         folds = terminal.results.is_terminal
         terminal.show(short_result(report, asked_for, with_operations=tables is None, folds=folds))
+    _show_checklist(report, terminal, options)
     if report.run_file:
         terminal.say(f"run file: {report.run_file}")
     terminal.say("")
     if options.raw:
         show_raw(report, terminal)
         terminal.say("")
+
+
+def _show_checklist(report: RunReport, terminal: Terminal, options: Options) -> None:
+    if options.checklist:
+        terminal.show(Group(part("bill.checklist:checklists", report), ""))
 
 
 def _tables_of_operations(report: RunReport, options: Options) -> list[Block] | None:
@@ -95,4 +101,5 @@ def show_program(report: RunReport, terminal: Terminal, options: Options) -> Non
         tables = [table] if table else None
     shown = Shown(report, Target.TERMINAL, operations=tables, verbose=options.verbose)
     terminal.show(result(shown))
+    _show_checklist(report, terminal, options)
     terminal.say(f"run file: {report.run_file}")

@@ -49,18 +49,20 @@ def replay(name: str, options: Options) -> int:
     return show_run(run, options, terminal)
 
 
+_OPERATION_FLAGS = ("checklist", "top")
+
+
 def check_flags(run: Run, options: Options) -> None:
     """UsageError for flags that would change nothing."""
-    flags = ["raw", "markdown", "from_start"]
     match run.state.job:
         case Follow():
             kind = "a followed program"
         case Calibrate():
             kind = "a calibration"
-            flags.append("top")
         case _:
             return
-    for flag in options.given(*flags):
+    operations = () if isinstance(run.state.job, Follow) else _OPERATION_FLAGS
+    for flag in options.given(*("raw", "markdown", "from_start"), *operations):
         raise UsageError(f"{run.source.path} is of {kind}: {flag} does not apply to it")
 
 

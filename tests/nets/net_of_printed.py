@@ -38,6 +38,7 @@ _FORMS = (
     ("--ascii",),
     ("--raw",),
     ("--markdown",),
+    ("--checklist",),
     ("--top", "12"),
     ("--from-start",),
     ("--export", "page.md"),

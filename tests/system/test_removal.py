@@ -29,7 +29,7 @@ REFUSED = {
     "compare": ["--compare", "a", "b"],
     "course": ["--guide", "course", "batched_matmul"],
     "doctor": ["--doctor"],
-    "bill": ["--run", "--refresh", "1", "--", "true"],
+    "bill": ["--replay", "a", "--checklist"],
     "fleet": ["--fleet", "."],
     "from_trace": ["--from-trace", "a.json"],
     "gate": ["--run", "a", "--fail-below", "2x"],

@@ -39,7 +39,7 @@ def command(lab, monkeypatch, capsys):
     ("of_the_run", "of_both", "code"),
     [
         ((), (), 0),
-        (("--fail-below", "100x"), ("--raw", "--verbose"), 5),
+        (("--fail-below", "100x"), ("--raw", "--checklist", "--verbose"), 5),
         (("--from-start",), ("--markdown",), 0),
         (("--set", "fails_at=100"), ("--top", "3"), 3),
     ],
