@@ -12,8 +12,6 @@ LINE_BYTES = 1 << 20
 """Of one event on the pipe of a process."""
 RUN_FILE_LINE_BYTES = 8 << 20
 """Of one line of a run file: the first event holds the scenario's source."""
-RUN_FILE_LINES = 5_000_000
-"""Of a run file, each a few microseconds to read: a day has hundreds of thousands."""
 RUN_FILE_BYTES = 1 << 30
 """Of a run file, unpacked: days of telemetry."""
 WHOLE_RUN_FILE_BYTES = 256 << 20
