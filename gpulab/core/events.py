@@ -16,11 +16,10 @@ from gpulab.core.findings import Finding, Value
 from gpulab.core.jobs import RunRequest
 from gpulab.core.machine import Device
 from gpulab.core.payloads import Choice, CollectiveCall, CollectiveKind, RankSpan
-from gpulab.core.statuses import CheckTime, Clock, FailureKind, Outcome, Stage, StopReason
+from gpulab.core.statuses import Clock, FailureKind, Outcome, Stage, StopReason
 from gpulab.core.values import (
     Amount,
     Count,
-    Fraction,
     Index,
     Integer,
     Items,
@@ -161,7 +160,6 @@ class Checked(VariantEvent, frozen=True):
     was compared.
     """
 
-    when: CheckTime
     ok: bool
     error: Amount | None = None
     tolerance: Amount | None = None
@@ -232,7 +230,6 @@ class Planned(Event, frozen=True, kw_only=True):
 
     rounds: Index
     epochs: Index
-    floor: Fraction = 0.01
     processes: Index = 0
     """0: not spread over processes, and `epochs` are those of the whole run."""
     expected_s: Seconds | None = None

@@ -99,13 +99,6 @@ class StopReason(StrEnum):
     FAILED = "failed"
 
 
-class CheckTime(StrEnum):
-    """The time of a comparison of outputs: before or after the timing."""
-
-    BEFORE = "before"
-    AFTER = "after"
-
-
 class Clock(StrEnum):
     """The host's clock, launches included, or the device's own; and two ways to hold the host's
     clock wrong.
