@@ -122,6 +122,16 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     return interval_of_sorted(sorted(values), confidence)
 
 
+def median_estimate(values: Sequence[float]) -> Estimate | None:
+    """The median, with its interval where there are enough values; None where there are none."""
+    if not values:
+        return None
+    interval = median_interval(values)
+    if interval is None:
+        return Estimate(value=median(values), n=len(values))
+    return interval.estimate
+
+
 def correlated_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
     """The interval of values in the order of their time, wider where neighbours are alike.
 
