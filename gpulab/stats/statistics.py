@@ -11,17 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import atan, comb, cos, exp, lgamma, log, pi, sin, sqrt
+from math import atan, cos, exp, lgamma, log, pi, sin, sqrt
 from operator import mul
 from statistics import median as median
 
 from gpulab.core.estimate import Estimate
 
 CONFIDENCE = 0.99
-_EXACT_UP_TO = 512
-"""Values up to which ranks are counted in integers; beyond, tails are summed in floats, to a
-relative 1e-12.
-"""
 _NEGLIGIBLE = 1e-17
 MOST_CORRELATION = 0.8
 """More cannot be estimated from as few values as a run has: the interval becomes three times as
@@ -59,22 +55,6 @@ def ranks(n: int, confidence: float = CONFIDENCE) -> tuple[int, int] | None:
     """
     if n < 1:
         return None
-    rank = _rank_by_counting(n, confidence) if n <= _EXACT_UP_TO else _rank_by_tails(n, confidence)
-    return None if rank is None else (rank, n - 1 - rank)
-
-
-def _rank_by_counting(n: int, confidence: float) -> int | None:
-    below, rank = 0, None
-    for candidate in range((n + 1) // 2):
-        below += comb(n, candidate)
-        if 1 - 2 * below / 2**n < confidence:
-            break
-        rank = candidate
-    return rank
-
-
-def _rank_by_tails(n: int, confidence: float) -> int | None:
-    """By bisection, since counting takes numbers of n bits."""
     low, high = 0, (n - 1) // 2
     if 1 - 2 * _tail(n, low) < confidence:
         return None
@@ -84,11 +64,11 @@ def _rank_by_tails(n: int, confidence: float) -> int | None:
             low = middle
         else:
             high = middle - 1
-    return low
+    return low, n - 1 - low
 
 
 def _tail(n: int, r: int) -> float:
-    """P(Binomial(n, 1/2) <= r), summed from its largest term down."""
+    """P(Binomial(n, 1/2) <= r), summed from its largest term down, to a relative 1e-12."""
     term = exp(lgamma(n + 1) - lgamma(r + 1) - lgamma(n - r + 1) - n * log(2))
     total = 0.0
     for k in range(r, -1, -1):
