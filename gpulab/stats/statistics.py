@@ -83,23 +83,17 @@ FEWEST = next(n for n in range(1, 100) if ranks(n))
 """The fewest values that can carry an interval at `CONFIDENCE`: 8 at 99 %."""
 
 
-def interval_of_sorted(ordered: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
-    """The median of sorted values and its exact interval, or None where there are too few of
-    them.
-    """
-    n = len(ordered)
-    between = ranks(n, confidence)
-    if between is None:
-        return None
-    middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
-    return Interval(middle, ordered[between[0]], ordered[between[1]], n)
-
-
 def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
     """The median and its exact interval, or None where there are too few values for the
     confidence.
     """
-    return interval_of_sorted(sorted(values), confidence)
+    n = len(values)
+    between = ranks(n, confidence)
+    if between is None:
+        return None
+    ordered = sorted(values)
+    middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    return Interval(middle, ordered[between[0]], ordered[between[1]], n)
 
 
 def median_estimate(values: Sequence[float]) -> Estimate | None:
