@@ -60,8 +60,6 @@ TRACE_VALUE_LENGTH = 4 << 20
 """Characters of one event of a trace."""
 TRACE_TEXTS_LENGTH = 32 << 20
 """Characters of the names, threads and inputs of its events, those that are alike counted once."""
-TENSOR_DIMS = 64
-"""As torch has it."""
 USER_FILE_BYTES = 64 << 10
 """Of the theme that is kept, and of the user's keys."""
 COMPILE_S = 60.0
