@@ -178,8 +178,9 @@ def outcome_of(draft: Draft, required: Required) -> tuple[ExitCode | None, Findi
         return ExitCode.INTERRUPTED, findings.stopped_while_measuring()
     if state.failures or Status.FAILED in statuses or state.outcome != Outcome.DONE:
         return ExitCode.FAILED, _placed(state.failures[0]) if state.failures else None
-    if state.baseline is not None and state.baseline.status == Status.SKIPPED:
-        return ExitCode.FAILED, _baseline_skipped(state.baseline.reason)
+    baseline = state.baseline
+    if baseline and baseline.status == Status.SKIPPED and baseline.reason:
+        return ExitCode.FAILED, findings.baseline_skipped.caused_by(baseline.reason)
     if Status.WRONG in statuses:
         return ExitCode.WRONG, None
     if state.invalid:
@@ -207,12 +208,6 @@ def _placed(failure: VariantFailed) -> Finding:
     cause = failure.cause
     place = {"stage": failure.stage.value, "line": failure.line}
     return Finding(code=cause.code, variant=failure.variant, values={**cause.values, **place})
-
-
-def _baseline_skipped(reason: Finding | None) -> Finding:
-    if reason is None:
-        return findings.baseline_skipped(cause=None)
-    return findings.baseline_skipped.caused_by(reason)
 
 
 def _why_not_shown(comparison: Comparison, least: float) -> Finding | None:

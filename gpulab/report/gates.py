@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -89,23 +89,11 @@ def exit_code_of(gates: Sequence[Gate]) -> ExitCode:
     return first_in_order(codes[gate.outcome] for gate in gates)
 
 
-class Claimed(Protocol):
-    """A comparison of a variant, in one run or over several."""
-
-    @property
-    def variant(self) -> str: ...
-    @property
-    def speedup(self) -> Estimate | None: ...
-
-
-C = TypeVar("C", bound=Claimed)
-
-
 def required_outcome(
-    entries: Sequence[C], required: Required, why_not: Callable[[C, float], Finding | None]
+    entries: Sequence[Any], required: Required, why_not: Callable[[Any, float], Finding | None]
 ) -> tuple[ExitCode, Finding | None]:
-    """Each must be shown to reach what is required of it, else `why_not` says why; it fails where
-    its whole interval lies below.
+    """Each comparison, of one run or over several, must be shown to reach what is required of it,
+    else `why_not` says why; it fails where its whole interval lies below.
     """
     demanded = [(entry, least) for entry in entries if (least := required.of(entry.variant))]
     for entry, least in demanded:
