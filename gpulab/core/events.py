@@ -15,7 +15,7 @@ import msgspec
 from gpulab.core.findings import Finding, Value
 from gpulab.core.jobs import RunRequest
 from gpulab.core.machine import Device
-from gpulab.core.payloads import Choice, CollectiveCall, CollectiveKind, RankSpan
+from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Clock, FailureKind, Outcome, Stage, StopReason
 from gpulab.core.values import (
     Amount,
@@ -83,23 +83,6 @@ class Examined(Event, frozen=True):
     values: dict[Name, Value] = {}
     reason: Finding | None = None
     skipped: Finding | None = None
-
-
-class Collectives(VariantEvent, frozen=True, kw_only=True):
-    """The activity of a rank of a program since the last such event: its collectives by torch's
-    flight recorder, and the spans of its main thread; all times on the monotonic clock of its
-    `host`, on which it is now `at`.
-
-    `stack` says where it stands, the innermost line first, where nothing came for a while.
-    """
-
-    pid: Count
-    host: Line
-    at: Moment
-    kinds: list[CollectiveKind] = []
-    calls: list[CollectiveCall] = []
-    spans: list[RankSpan] = []
-    stack: list[Line] = []
 
 
 class ProgramEnded(VariantEvent, frozen=True, kw_only=True):

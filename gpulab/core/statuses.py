@@ -154,21 +154,6 @@ class IntervalUnit(StrEnum):
     EPOCH_MEDIANS = "epoch medians"
 
 
-class RankActivity(StrEnum):
-    """An activity of the main thread of a rank: waiting for its DataLoader, in a part of the step,
-    collecting garbage, in a call of a collective, at the end of a step, or taken by the follower.
-    """
-
-    LOADER = "loader"
-    FORWARD = "forward"
-    BACKWARD = "backward"
-    OPTIMIZER = "optimizer"
-    GC = "gc"
-    CALL = "call"
-    STEP = "step"
-    FOLLOWING = "following"
-
-
 class Relation(StrEnum):
     """All fixes together against the product of each: they gain less than it, more, or as much."""
 
