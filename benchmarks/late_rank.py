@@ -22,9 +22,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from gpulab.core.events import Collectives
 from gpulab.core.run_file import read_run_file
 from gpulab.features.late.analysis import analysed
+from gpulab.features.late.events import Collectives
 from gpulab.features.late.timelines import Timelines
 
 PLANTED = {

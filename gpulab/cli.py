@@ -23,7 +23,7 @@ from gpulab.headless.standard_streams import (
     print_error,
 )
 from gpulab.modes import MODES, Mode, NotInstalledError, check_installed, function_of
-from gpulab.options import HOW_TO_RUN, Options, UsageError, flag_of, flags, helps, options_of
+from gpulab.options import Options, UsageError, flag_of, flags, helps, options_of
 
 _HELP = ("-h", "--help")
 _INTERRUPTED = 130
@@ -95,11 +95,7 @@ def flag_problem(mode: Mode, given: Sequence[str]) -> str | None:
     names = {other: str(other) for other in Mode}
     if Mode.FOLLOW in (mode, *taking):
         names |= _TWO_RUNS
-    who = names[mode]
-    of_mode = (flag.title for flag in flags().values() if mode in flag.modes)
-    if {flag.title for flag in ignored} == {HOW_TO_RUN} and HOW_TO_RUN not in of_mode:
-        who += " measures nothing, and"
-    message = f"{who} does not take {', '.join(flag.name for flag in ignored)}"
+    message = f"{names[mode]} does not take {', '.join(flag.name for flag in ignored)}"
     if taking:
         they = "it requires" if len(ignored) == 1 else "they require"
         message += f"; {they} {' or '.join(names[other] for other in taking)}"

@@ -89,8 +89,7 @@ def _flag(title: str, modes: Collection[Mode], takes: Any = None, **more: Any) -
     return field(default=default, metadata=metadata)
 
 
-HOW_TO_RUN = "how to run it"
-_to_run = partial(_flag, HOW_TO_RUN)
+_to_run = partial(_flag, "how to run it")
 _to_serve = partial(_flag, "how to serve it")
 _to_show = partial(_flag, "what to show")
 _to_write = partial(_flag, "what to write")

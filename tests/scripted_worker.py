@@ -19,7 +19,7 @@ from gpulab.core import events as e
 from gpulab.core.jobs import Calibrate
 from gpulab.core.machine import Device
 from gpulab.core.run_file import read_run_file
-from gpulab.core.statuses import CheckTime, FailureKind, Stage, StopReason
+from gpulab.core.statuses import FailureKind, Stage, StopReason
 from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.scenario import CONTROL
 
@@ -74,7 +74,7 @@ class Script:
             step_s[variant.name] = n * 1e-6 / number
             self.emit(e.Built(variant=variant.name, build_s=1e-3, first_step_s=1e-3, items=1.0))
             if params:  # of a plain function nothing is checked
-                passed = {"when": CheckTime.BEFORE, "ok": True, "error": 0.0, "tolerance": 1e-4}
+                passed = {"ok": True, "error": 0.0, "tolerance": 1e-4}
                 self.emit(e.Checked(variant=variant.name, **passed))
         self.emit(e.StageStarted(stage=Stage.MEASURE))
         self.emit(e.Planned(rounds=ROUNDS, epochs=EPOCHS))

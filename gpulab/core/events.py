@@ -8,21 +8,18 @@ Names and numbers only: callables, tensors and exceptions never cross a process 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sized
-from enum import Flag, auto
 from time import monotonic
-from typing import ClassVar
 
 import msgspec
 
 from gpulab.core.findings import Finding, Value
 from gpulab.core.jobs import RunRequest
 from gpulab.core.machine import Device
-from gpulab.core.payloads import Choice, CollectiveCall, CollectiveKind, RankSpan
-from gpulab.core.statuses import CheckTime, Clock, FailureKind, Outcome, Stage, StopReason
+from gpulab.core.payloads import Choice
+from gpulab.core.statuses import Clock, FailureKind, Outcome, Stage, StopReason
 from gpulab.core.values import (
     Amount,
     Count,
-    Fraction,
     Index,
     Integer,
     Items,
@@ -38,21 +35,6 @@ from gpulab.core.values import (
 )
 
 
-class Sender(Flag):
-    """The processes that may send an event: a worker with one of these jobs, or another."""
-
-    MEASURE = auto()
-    TIME_FUNCTIONS = auto()
-    CALIBRATE = auto()
-    LOOK = auto()
-    SUPERVISOR = auto()
-    """Its samples are those that a worker had not sent when it ended."""
-    TELEMETRY = auto()
-    SESSION = auto()
-    TIMING = MEASURE | TIME_FUNCTIONS
-    WORKER = TIMING | CALIBRATE | LOOK
-
-
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
     """`t`: seconds on the monotonic clock that all processes of a machine share; `rank`: 0 for the
     only worker.
@@ -60,8 +42,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_de
 
     t: Moment = msgspec.field(default_factory=monotonic)
     rank: Count = 0
-    sent_by: ClassVar[Sender]
-    """From any other process it was forged, and makes a run invalid."""
 
 
 class VariantEvent(Event, frozen=True, kw_only=True):
@@ -78,7 +58,6 @@ class ProcessStarted(Event, frozen=True):
     server has forked.
     """
 
-    sent_by = Sender.TIMING
     process: Index
     seed: Integer
     fork_server: Index = msgspec.field(default=0, name="conductor")
@@ -96,7 +75,6 @@ class Examined(Event, frozen=True):
     says why it could not run at all.
     """
 
-    sent_by = Sender.TIMING | Sender.SESSION
     variant: Name | None
     check: Name
     ok: bool = True
@@ -107,30 +85,11 @@ class Examined(Event, frozen=True):
     skipped: Finding | None = None
 
 
-class Collectives(VariantEvent, frozen=True, kw_only=True):
-    """The activity of a rank of a program since the last such event: its collectives by torch's
-    flight recorder, and the spans of its main thread; all times on the monotonic clock of its
-    `host`, on which it is now `at`.
-
-    `stack` says where it stands, the innermost line first, where nothing came for a while.
-    """
-
-    sent_by = Sender.SESSION
-    pid: Count
-    host: Line
-    at: Moment
-    kinds: list[CollectiveKind] = []
-    calls: list[CollectiveCall] = []
-    spans: list[RankSpan] = []
-    stack: list[Line] = []
-
-
 class ProgramEnded(VariantEvent, frozen=True, kw_only=True):
     """The end of a program: by `code` or by `signal`, after `wall_s`. CPU time and the largest
     resident set are of it and of the processes that it waited for; `left` still run.
     """
 
-    sent_by = Sender.SESSION
     code: Count | None
     signal: SignalNumber | None
     wall_s: Seconds
@@ -143,7 +102,6 @@ class ProgramEnded(VariantEvent, frozen=True, kw_only=True):
 class Built(VariantEvent, frozen=True):
     """The first build of a variant in this process, and its very first step (both in seconds)."""
 
-    sent_by = Sender.TIMING
     build_s: Seconds
     first_step_s: Seconds
     items: Items
@@ -159,7 +117,6 @@ class Counted(VariantEvent, frozen=True):
     `flops` is None where some operation has no formula.
     """
 
-    sent_by = Sender.TIMING
     operations: Count
     flops: Count | None
     operand_bytes: Count | None = None
@@ -177,7 +134,6 @@ class Counted(VariantEvent, frozen=True):
 class Tuned(VariantEvent, frozen=True):
     """A choice of a variant by `gpulab.tune`; `cached`: in an earlier run."""
 
-    sent_by = Sender.TIMING
     choice: Choice
     cached: bool = False
 
@@ -187,8 +143,6 @@ class Checked(VariantEvent, frozen=True):
     was compared.
     """
 
-    sent_by = Sender.MEASURE
-    when: CheckTime
     ok: bool
     error: Amount | None = None
     tolerance: Amount | None = None
@@ -200,7 +154,6 @@ class Unchecked(VariantEvent, frozen=True):
     reason.
     """
 
-    sent_by = Sender.MEASURE
     reason: Finding
 
 
@@ -209,14 +162,12 @@ class VariantRefused(VariantEvent, frozen=True):
     measured.
     """
 
-    sent_by = Sender.TIMING
     reason: Finding
 
 
 class VariantSkipped(VariantEvent, frozen=True):
     """Left out: the device cannot do it (`lab.skip`), or a smaller one did not fit."""
 
-    sent_by = Sender.TIMING
     reason: Finding
 
 
@@ -225,7 +176,6 @@ class OutOfMemory(VariantEvent, frozen=True):
     `VariantFailed`.
     """
 
-    sent_by = Sender.MEASURE
     stage: Stage
     cause: Finding
 
@@ -235,7 +185,6 @@ class Calibrated(VariantEvent, frozen=True):
     steps). Before each block the state is restored, and `lead_in` untimed steps come.
     """
 
-    sent_by = Sender.TIMING
     steps_per_block: PositiveCount
     step_s: StepTime
     empty_block_s: Seconds
@@ -247,7 +196,6 @@ class WarmedUp(VariantEvent, frozen=True):
     change.
     """
 
-    sent_by = Sender.TIMING
     times_s: list[StepTime]
     drift: Number
     drifting: bool
@@ -263,10 +211,8 @@ class Planned(Event, frozen=True, kw_only=True):
     builds and steps took.
     """
 
-    sent_by = Sender.TIMING
     rounds: Index
     epochs: Index
-    floor: Fraction = 0.01
     processes: Index = 0
     """0: not spread over processes, and `epochs` are those of the whole run."""
     expected_s: Seconds | None = None
@@ -281,7 +227,6 @@ class Samples(Event, frozen=True):
     columns do not fit together: a line that a scenario wrote, not the lab.
     """
 
-    sent_by = Sender.TIMING | Sender.SUPERVISOR
     names: tuple[Name, ...]
     complete: Index
     epoch: list[Index]
@@ -323,7 +268,6 @@ class Samples(Event, frozen=True):
 class SoloRun(VariantEvent, frozen=True):
     """A variant ran alone from `started` to `ended`: so many steps, of `time_s` in the median."""
 
-    sent_by = Sender.TIMING
     started: Moment
     ended: Moment
     steps: PositiveCount
@@ -342,7 +286,6 @@ class OtherClock(VariantEvent, frozen=True):
     `sm_mhz`: the clock of the SMs just before each block, where it is the device's.
     """
 
-    sent_by = Sender.TIMING
     clock: Clock
     times_s: list[Seconds]
     exposed: bool = False
@@ -356,7 +299,6 @@ class FirstSteps(VariantEvent, frozen=True):
     `build_s` came before them.
     """
 
-    sent_by = Sender.TIMING
     process: Index
     build_s: Seconds
     times_s: list[StepTime]
@@ -365,14 +307,12 @@ class FirstSteps(VariantEvent, frozen=True):
 class Stopped(Event, frozen=True):
     """Why measuring ended."""
 
-    sent_by = Sender.TIMING
     reason: StopReason
 
 
 class Reported(Event, frozen=True, omit_defaults=False):
     """`lab.report(name, value)` of a variant."""
 
-    sent_by = Sender.TIMING
     variant: Name | None
     name: Name
     value: float | None
@@ -387,7 +327,6 @@ for good.
 class RunStarted(Event, frozen=True):
     """Written by the session before anything runs. `at` is UTC, ISO 8601."""
 
-    sent_by = Sender.SESSION
     request: RunRequest
     at: Name
     host: Line
@@ -398,7 +337,6 @@ class WorkerReady(Event, frozen=True):
     None where something is not installed.
     """
 
-    sent_by = Sender.WORKER | Sender.SESSION
     pid: Count
     device: Device
     environment: dict[Name, Line | None]
@@ -407,7 +345,6 @@ class WorkerReady(Event, frozen=True):
 class StageStarted(Event, frozen=True):
     """`detail` is what a stage without variants is at, such as the roof that is measured."""
 
-    sent_by = Sender.WORKER
     stage: Stage
     variant: Name | None = None
     detail: Line | None = None
@@ -416,7 +353,6 @@ class StageStarted(Event, frozen=True):
 class VariantFailed(Event, frozen=True, omit_defaults=False):
     """`variant` None: the whole run. `line` is in the scenario's file."""
 
-    sent_by = Sender.WORKER | Sender.SESSION
     multi_line = ("traceback",)
     variant: Name | None
     kind: FailureKind
@@ -429,7 +365,6 @@ class VariantFailed(Event, frozen=True, omit_defaults=False):
 class Log(Event, frozen=True):
     """Lines that the scenario wrote to stdout or stderr, made safe to show."""
 
-    sent_by = Sender.SESSION
     lines: list[Line]
     skipped: Count = 0
     """Lines left out just before these: the log has its first and its last KEPT_LINES."""
@@ -438,7 +373,6 @@ class Log(Event, frozen=True):
 class FindingMade(Event, frozen=True, tag="Noticed"):
     """Something the reader of the result must know. `explains`: it weakens nothing."""
 
-    sent_by = Sender.WORKER | Sender.SESSION
     finding: Finding
     explains: bool = False
 
@@ -446,7 +380,6 @@ class FindingMade(Event, frozen=True, tag="Noticed"):
 class Looked(Event, frozen=True):
     """The answer to a look at one step, for whoever asked: it is part of no run."""
 
-    sent_by = Sender.LOOK
     answer: msgspec.Raw
 
 
@@ -455,7 +388,6 @@ class WorkerExited(Event, frozen=True):
     wrote.
     """
 
-    sent_by = Sender.SUPERVISOR
     code: Count | None
     signal: SignalNumber | None
     stage: Stage
@@ -468,19 +400,16 @@ class WorkerExited(Event, frozen=True):
 class WorkerDone(Event, frozen=True):
     """The worker did its whole job; `sent` counts its events before this one."""
 
-    sent_by = Sender.WORKER
     sent: Count
 
 
 class RunInvalid(Event, frozen=True):
     """A reason why the whole run proves nothing: none of its verdicts holds."""
 
-    sent_by = Sender.WORKER | Sender.SESSION
     reason: Finding
 
 
 class RunEnded(Event, frozen=True):
-    sent_by = Sender.SESSION
     outcome: Outcome
 
 

@@ -83,8 +83,7 @@ def processes_left_running(*, count: int) -> str:
 
 
 @finding(
-    "{count:plural event} of the measurement lost, or an event number forged: did the scenario "
-    "write to the lab's event pipe?",
+    "{count:plural event} of the measurement lost: did the scenario write to the lab's event pipe?",
     rank=Rank.INVALIDATING,
 )
 def events_lost(*, count: int) -> None: ...
@@ -93,17 +92,10 @@ def events_lost(*, count: int) -> None: ...
     rank=Rank.INVALIDATING,
 )
 def events_unconfirmed(*, count: int) -> None: ...
-@finding(
-    "event {number} of the worker received twice, one of them forged: " + _WROTE,
-    rank=Rank.INVALIDATING,
-)
+@finding("event {number} of the worker received twice: " + _WROTE, rank=Rank.INVALIDATING)
 def event_repeated(*, number: int) -> None: ...
 @finding("events received after the worker's last one: " + _WROTE, rank=Rank.INVALIDATING)
 def event_after_end() -> None: ...
-@finding(
-    "event received that no worker of this job sends ({type}): " + _WROTE, rank=Rank.INVALIDATING
-)
-def event_not_allowed(*, type: str) -> None: ...
 @finding("inconsistent events, run rejected: {message}", rank=Rank.INVALIDATING)
 def events_make_no_sense(*, message: str) -> None: ...
 @finding("{count:plural malformed event line} ignored", rank=Rank.EXPLAINING, doubt=True)

@@ -21,11 +21,7 @@ PACKED = ".xz"
 """Ending of the name of a run file that was compressed after its run."""
 MODE = 0o644
 """Of a new run file, less what the umask takes."""
-
-
-_NEVER_BLOCKS = 0
-for _name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):  # no system has all of them
-    _NEVER_BLOCKS |= getattr(os, _name, 0)
+_NEVER_BLOCKS = getattr(os, "O_NONBLOCK", 0)  # not every system has it
 _IRREPLACEABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV}
 """What the system says of a file in a folder that cannot be changed, of a mount point, and of a
 file of another.
@@ -40,15 +36,9 @@ def open_regular(path: Path) -> BinaryIO:
     """A regular file, to be read. OSError for anything else: a pipe or a device would block, or
     never end.
     """
-    # before it is opened: that alone moves some devices
-    _require_regular(path.stat().st_mode, path)
-    fd = os.open(path, os.O_RDONLY | _NEVER_BLOCKS)
-    try:
-        _require_regular(os.fstat(fd).st_mode, path)
-        return os.fdopen(fd, "rb")
-    except BaseException:
-        os.close(fd)
-        raise
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return path.open("rb")
 
 
 def read_regular(path: Path, most_bytes: int) -> bytes:
@@ -182,8 +172,3 @@ def _is_descriptor(path: Path) -> bool:
     while not (found := os.path.realpath(path.parent).startswith("/proc/")) and path.is_symlink():
         path = path.parent / path.readlink()
     return found
-
-
-def _require_regular(mode: int, path: Path) -> None:
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "not a regular file", str(path))

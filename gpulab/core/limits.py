@@ -12,8 +12,6 @@ LINE_BYTES = 1 << 20
 """Of one event on the pipe of a process."""
 RUN_FILE_LINE_BYTES = 8 << 20
 """Of one line of a run file: the first event holds the scenario's source."""
-RUN_FILE_LINES = 5_000_000
-"""Of a run file, each a few microseconds to read: a day has hundreds of thousands."""
 RUN_FILE_BYTES = 1 << 30
 """Of a run file, unpacked: days of telemetry."""
 WHOLE_RUN_FILE_BYTES = 256 << 20
@@ -62,8 +60,6 @@ TRACE_VALUE_LENGTH = 4 << 20
 """Characters of one event of a trace."""
 TRACE_TEXTS_LENGTH = 32 << 20
 """Characters of the names, threads and inputs of its events, those that are alike counted once."""
-TENSOR_DIMS = 64
-"""As torch has it."""
 USER_FILE_BYTES = 64 << 10
 """Of the theme that is kept, and of the user's keys."""
 COMPILE_S = 60.0

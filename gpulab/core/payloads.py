@@ -10,13 +10,11 @@ from typing import Annotated
 import msgspec
 
 from gpulab.core.limits import CANDIDATES
-from gpulab.core.statuses import RankActivity
 from gpulab.core.values import (
     Amount,
     Count,
     Fraction,
     Line,
-    Moment,
     Name,
     PositiveCount,
     Seconds,
@@ -112,41 +110,6 @@ GROUP = "Process Group Ranks"
 """Of a collective's kernel in a recording: the ranks that take part."""
 REST = "..."
 """The name of the row that sums the rest of a table."""
-
-
-class CollectiveKind(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Calls of one collective that are alike on a rank, by a number of that rank's own.
-
-    `group` is backend and name of the process group, `line` that of the program which calls it,
-    empty where torch does so by itself, as for buckets of gradients.
-    """
-
-    number: Count
-    group: Line
-    name: Line
-    sizes: list[list[Count]]
-    line: Line = ""
-
-
-class CollectiveCall(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """One call of a rank: `kind` by its number, `number` within its group, the same on all ranks.
-
-    `at`: when it came, on the monotonic clock of its host. `took_s`: on a device, from the rank's
-    arrival there to the end.
-    """
-
-    kind: Count
-    number: Count
-    at: Moment
-    took_s: Seconds | None = None
-
-
-class RankSpan(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """A span of the main thread of a rank."""
-
-    kind: RankActivity
-    begun: Moment
-    ended: Moment
 
 
 USEFUL, DATA, COPY, SYNC = "useful", "data", "copy", "sync"

@@ -23,7 +23,6 @@ from gpulab.core.findings import Finding
 from gpulab.core.limits import (
     RUN_FILE_BYTES,
     RUN_FILE_LINE_BYTES,
-    RUN_FILE_LINES,
     WHOLE_RUN_FILE_BYTES,
 )
 from gpulab.core.text import plain
@@ -218,16 +217,12 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 def _lines(file: IO[bytes], path: Path, most_bytes: int) -> Iterator[tuple[int, bytes]]:
     """(bytes up to its end, line with its newline); of a line that is too long the beginning, which
-    is no event. RunFileError beyond `most_bytes`, and beyond as many lines as no run has: a few
-    bytes unpack to millions.
+    is no event. RunFileError beyond `most_bytes`.
     """
-    read = count = 0
+    read = 0
     begins = True
     while line := file.readline(LONGEST):
         read += len(line)
-        count += 1
-        if count > RUN_FILE_LINES:
-            raise RunFileError(f"{path} has more than {RUN_FILE_LINES:,} lines: no run has as many")
         if read > most_bytes:
             size = f"{most_bytes >> 20} MiB"
             raise RunFileError(f"{path} holds more than {size}: gpulab reads no more of a run")

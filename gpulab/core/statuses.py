@@ -99,13 +99,6 @@ class StopReason(StrEnum):
     FAILED = "failed"
 
 
-class CheckTime(StrEnum):
-    """The time of a comparison of outputs: before or after the timing."""
-
-    BEFORE = "before"
-    AFTER = "after"
-
-
 class Clock(StrEnum):
     """The host's clock, launches included, or the device's own; and two ways to hold the host's
     clock wrong.
@@ -159,21 +152,6 @@ class IntervalUnit(StrEnum):
 
     PROCESSES = "processes"
     EPOCH_MEDIANS = "epoch medians"
-
-
-class RankActivity(StrEnum):
-    """An activity of the main thread of a rank: waiting for its DataLoader, in a part of the step,
-    collecting garbage, in a call of a collective, at the end of a step, or taken by the follower.
-    """
-
-    LOADER = "loader"
-    FORWARD = "forward"
-    BACKWARD = "backward"
-    OPTIMIZER = "optimizer"
-    GC = "gc"
-    CALL = "call"
-    STEP = "step"
-    FOLLOWING = "following"
 
 
 class Relation(StrEnum):

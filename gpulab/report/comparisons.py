@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from gpulab.core.jobs import Follow, Measure, Required, TimeFunctions
 from gpulab.core.statuses import CheckKind, ExitCode, Outcome, Status, Verdict
 from gpulab.report import findings
 from gpulab.report.feature import Draft
-from gpulab.report.gates import GateOutcome
+from gpulab.report.gates import GateOutcome, required_outcome
 from gpulab.report.gates import outcome_of as reached
 from gpulab.report.samples import SampleView
 from gpulab.report.state import RunState
@@ -178,8 +178,9 @@ def outcome_of(draft: Draft, required: Required) -> tuple[ExitCode | None, Findi
         return ExitCode.INTERRUPTED, findings.stopped_while_measuring()
     if state.failures or Status.FAILED in statuses or state.outcome != Outcome.DONE:
         return ExitCode.FAILED, _placed(state.failures[0]) if state.failures else None
-    if state.baseline is not None and state.baseline.status == Status.SKIPPED:
-        return ExitCode.FAILED, _baseline_skipped(state.baseline.reason)
+    baseline = state.baseline
+    if baseline and baseline.status == Status.SKIPPED and baseline.reason:
+        return ExitCode.FAILED, findings.baseline_skipped.caused_by(baseline.reason)
     if Status.WRONG in statuses:
         return ExitCode.WRONG, None
     if state.invalid:
@@ -194,7 +195,7 @@ def outcome_of(draft: Draft, required: Required) -> tuple[ExitCode | None, Findi
         return ExitCode.INVALID, None
     if not required:
         return ExitCode.MEASURED, None
-    code, reason = _required_outcome(comparisons, required)
+    code, reason = required_outcome(comparisons, required, _why_not_shown)
     job = state.job
     is_exercise = isinstance(job, Measure) and job.subject.exercise
     if code == ExitCode.MEASURED and is_exercise and Verdict.UNCHECKED in verdicts:
@@ -209,33 +210,10 @@ def _placed(failure: VariantFailed) -> Finding:
     return Finding(code=cause.code, variant=failure.variant, values={**cause.values, **place})
 
 
-def _baseline_skipped(reason: Finding | None) -> Finding:
-    if reason is None:
-        return findings.baseline_skipped(cause=None)
-    return findings.baseline_skipped.caused_by(reason)
-
-
-def _required_outcome(
-    comparisons: Sequence[Comparison], required: Required
-) -> tuple[ExitCode, Finding | None]:
-    """Each comparison must be shown to reach what is required of it, and fails where its whole
-    interval lies below.
-    """
-    demanded = [(entry, least) for entry in comparisons if (least := required.of(entry.variant))]
-    for comparison, least in demanded:
-        if reached(least, comparison.speedup) == GateOutcome.FAILS:
-            return ExitCode.SLOWER, findings.below_required(comparison.variant, required=least)
-    for comparison, least in demanded:
-        reason = comparison.reason
-        contradicted = reason and reason.code == findings.sustained_contradicts.code
-        if reached(least, comparison.speedup) != GateOutcome.HOLDS or contradicted:
-            missed = findings.not_shown_to_reach(comparison.variant, required=least)
-            return ExitCode.INCONCLUSIVE, missed
-    compared = {comparison.variant for comparison, _ in demanded}
-    for name, least in required.variants.items():
-        if name not in compared:
-            return ExitCode.INCONCLUSIVE, findings.not_shown_to_reach(name, required=least)
-    if not demanded:
-        nothing = findings.nothing_compared(required=required.every or 1.0)
-        return ExitCode.INCONCLUSIVE, nothing
-    return ExitCode.MEASURED, None
+def _why_not_shown(comparison: Comparison, least: float) -> Finding | None:
+    """Why it is not shown to reach so much; None where it is."""
+    reason = comparison.reason
+    contradicted = reason and reason.code == findings.sustained_contradicts.code
+    if reached(least, comparison.speedup) == GateOutcome.HOLDS and not contradicted:
+        return None
+    return findings.not_shown_to_reach(comparison.variant, required=least)

@@ -29,11 +29,8 @@ def failed_after(*, count: int, unit: str) -> str:
     return f"failed after {plural(count, noun)}: their pairs are kept"
 
 
-@finding()
-def baseline_skipped(*, cause: str | None) -> str:
-    return f"the baseline was skipped, so nothing was measured: {cause or 'unknown'}"
-
-
+@finding("the baseline was skipped, so nothing was measured: {cause}")
+def baseline_skipped(*, cause: str) -> None: ...
 @finding(
     "A/A control failed: a second build of the baseline is {verdict} ({speedup:times}); measure "
     "again"

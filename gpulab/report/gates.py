@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
 from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
+from gpulab.core.jobs import Required
 from gpulab.core.statuses import ExitCode, first_in_order
 from gpulab.core.units import times, with_interval
+from gpulab.report.findings import below_required, not_shown_to_reach, nothing_compared
 from gpulab.report.sentences import sentence
 
 
@@ -84,3 +87,25 @@ def exit_code_of(gates: Sequence[Gate]) -> ExitCode:
         GateOutcome.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
     }
     return first_in_order(codes[gate.outcome] for gate in gates)
+
+
+def required_outcome(
+    entries: Sequence[Any], required: Required, why_not: Callable[[Any, float], Finding | None]
+) -> tuple[ExitCode, Finding | None]:
+    """Each comparison, of one run or over several, must be shown to reach what is required of it,
+    else `why_not` says why; it fails where its whole interval lies below.
+    """
+    demanded = [(entry, least) for entry in entries if (least := required.of(entry.variant))]
+    for entry, least in demanded:
+        if outcome_of(least, entry.speedup) == GateOutcome.FAILS:
+            return ExitCode.SLOWER, below_required(entry.variant, required=least)
+    for entry, least in demanded:
+        if reason := why_not(entry, least):
+            return ExitCode.INCONCLUSIVE, reason
+    compared = {entry.variant for entry, _ in demanded}
+    for name, least in required.variants.items():
+        if name not in compared:
+            return ExitCode.INCONCLUSIVE, not_shown_to_reach(name, required=least)
+    if not demanded:
+        return ExitCode.INCONCLUSIVE, nothing_compared(required=required.every or 1.0)
+    return ExitCode.MEASURED, None

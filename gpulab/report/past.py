@@ -29,8 +29,8 @@ from gpulab.report.state import RunState
 from gpulab.stats.comparison import Comparison
 
 _WHOLE = ("torch", "cuda", "driver", "triton", "cupy-cuda12x", "cupy-cuda13x")
-_MAJOR = ("gpulab", "python", "numpy")
-"""Of these the first two parts of a version."""
+OF_TWO_PARTS = ("gpulab", "python", "numpy")
+"""Of these the first two parts of a version count; a further one is no changed environment."""
 _COUNTING = (Conclusion.MEASURED, Conclusion.SLOWER, Conclusion.INCONCLUSIVE)
 
 
@@ -126,7 +126,7 @@ def key_of(
     """The key that is equal for two runs of the same measurement."""
     versions = (
         *(environment.get(name) for name in _WHOLE),
-        *(_major(environment.get(name)) for name in _MAJOR),
+        *(first_parts(environment.get(name)) for name in OF_TWO_PARTS),
     )
     named = device.uuid or device.name
     return (
@@ -173,7 +173,7 @@ def past_run(state: RunState, report: RunReport) -> PastRun | None:
     )
 
 
-def _major(version: str | None) -> str | None:
+def first_parts(version: str | None) -> str | None:
     if version is None:
         return None
     return ".".join(version.split(".")[:2])

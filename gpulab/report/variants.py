@@ -104,8 +104,7 @@ def _time(draft: Draft, variant: VariantState, status: Status) -> Estimate | Non
     samples = draft.samples
     items = variant.items
     if interval := samples.interval((variant.name,)):
-        low, high = interval.low * items, interval.high * items
-        return Estimate(value=interval.median * items, low=low, high=high, n=interval.n)
+        return interval.estimate.moved(lambda time_s: time_s * items)
     rough = samples.rough(variant.name)
     if rough is not None:
         return Estimate(value=rough * items)

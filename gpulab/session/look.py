@@ -45,7 +45,7 @@ class Look:
     ) -> Answer:
         """Return the answer of a module's `look`. StoppedError, LookError; no process is left."""
         job = LookJob(module=module, request=msgspec.Raw(msgspec.json.encode(request)))
-        transcript = WorkerTranscript(job)
+        transcript = WorkerTranscript()
         output = CapturedOutput()
         with closing(WorkerProcess(environment, WORKER)) as worker:
             worker.work_on(job, transcript, output)

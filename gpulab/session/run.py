@@ -141,8 +141,8 @@ class Run:
         )
 
     def _give_up(self, error: Exception) -> None:
-        """The run has failed, not the face: events that pass every check and make no sense together
-        were forged.
+        """The run has failed, not the face, where events that pass every check make no sense
+        together.
         """
         self._understood = False
         before, self.state = self.state, new_state()

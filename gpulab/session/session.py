@@ -50,7 +50,7 @@ class Session(LiveSource):
         self._ceilings = CeilingCache(request)
         self._history = History(request)
         self._worker: WorkerProcess | None = None
-        self._transcript = WorkerTranscript(self._job)
+        self._transcript = WorkerTranscript()
         """Of the worker that measures: how it ended is how the run ended."""
         self._stopped: Outcome | None = None
         """By the user or the timeout; None where nobody stopped it."""

@@ -10,7 +10,6 @@ from gpulab.catalog.needs import failed_import_of_torch
 from gpulab.core.events import (
     PIPE_LOST,
     Event,
-    Sender,
     VariantFailed,
     WorkerDone,
     WorkerExited,
@@ -19,7 +18,6 @@ from gpulab.core.failures import (
     cancelled,
     ended_by,
     event_after_end,
-    event_not_allowed,
     event_pipe_closed,
     event_repeated,
     events_lost,
@@ -32,25 +30,10 @@ from gpulab.core.failures import (
     worker_not_run,
 )
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import (
-    Calibrate,
-    Look,
-    Measure,
-    RunRequest,
-    TimeFunctions,
-    WorkerJob,
-    subject_of,
-)
+from gpulab.core.jobs import RunRequest, subject_of
 from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.core.text import plain
 from gpulab.core.wire import decode, split
-
-_WORKERS = {
-    Measure: Sender.MEASURE,
-    TimeFunctions: Sender.TIME_FUNCTIONS,
-    Calibrate: Sender.CALIBRATE,
-    Look: Sender.LOOK,
-}
 
 
 @dataclass
@@ -58,11 +41,9 @@ class WorkerTranscript:
     """`malformed` counts lines of the event pipe that are no events, `events` those that came in
     their order.
 
-    Nothing is taken but what the worker of that job may send, in the order of its numbers, before
-    its last event.
+    Nothing is taken but in the order of the worker's numbers, before its last event.
     """
 
-    job: WorkerJob
     exited: WorkerExited | None = None
     done: WorkerDone | None = None
     events: int = 0
@@ -77,16 +58,12 @@ class WorkerTranscript:
         try:
             event = decode(parts[1]) if parts else None
         except ValueError:
-            parts = None
-        if parts is None:
+            event = None
+        if parts is None or event is None:
             self.malformed += 1
             return None
         number = parts[0]
         if number is not None and not self._is_next(number):
-            return None
-        sender = Sender.SUPERVISOR if number is None else _WORKERS[type(self.job)]
-        if event is None or sender not in event.sent_by:
-            self._note(event_not_allowed(type="" if event is None else type(event).__name__))
             return None
         if isinstance(event, WorkerExited):
             self.exited = event

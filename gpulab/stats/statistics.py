@@ -11,17 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import atan, comb, cos, exp, lgamma, log, pi, sin, sqrt
+from math import atan, cos, exp, lgamma, log, pi, sin, sqrt
 from operator import mul
 from statistics import median as median
 
 from gpulab.core.estimate import Estimate
 
 CONFIDENCE = 0.99
-_EXACT_UP_TO = 512
-"""Values up to which ranks are counted in integers; beyond, tails are summed in floats, to a
-relative 1e-12.
-"""
 _NEGLIGIBLE = 1e-17
 MOST_CORRELATION = 0.8
 """More cannot be estimated from as few values as a run has: the interval becomes three times as
@@ -59,22 +55,6 @@ def ranks(n: int, confidence: float = CONFIDENCE) -> tuple[int, int] | None:
     """
     if n < 1:
         return None
-    rank = _rank_by_counting(n, confidence) if n <= _EXACT_UP_TO else _rank_by_tails(n, confidence)
-    return None if rank is None else (rank, n - 1 - rank)
-
-
-def _rank_by_counting(n: int, confidence: float) -> int | None:
-    below, rank = 0, None
-    for candidate in range((n + 1) // 2):
-        below += comb(n, candidate)
-        if 1 - 2 * below / 2**n < confidence:
-            break
-        rank = candidate
-    return rank
-
-
-def _rank_by_tails(n: int, confidence: float) -> int | None:
-    """By bisection, since counting takes numbers of n bits."""
     low, high = 0, (n - 1) // 2
     if 1 - 2 * _tail(n, low) < confidence:
         return None
@@ -84,11 +64,11 @@ def _rank_by_tails(n: int, confidence: float) -> int | None:
             low = middle
         else:
             high = middle - 1
-    return low
+    return low, n - 1 - low
 
 
 def _tail(n: int, r: int) -> float:
-    """P(Binomial(n, 1/2) <= r), summed from its largest term down."""
+    """P(Binomial(n, 1/2) <= r), summed from its largest term down, to a relative 1e-12."""
     term = exp(lgamma(n + 1) - lgamma(r + 1) - lgamma(n - r + 1) - n * log(2))
     total = 0.0
     for k in range(r, -1, -1):
@@ -103,23 +83,27 @@ FEWEST = next(n for n in range(1, 100) if ranks(n))
 """The fewest values that can carry an interval at `CONFIDENCE`: 8 at 99 %."""
 
 
-def interval_of_sorted(ordered: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
-    """The median of sorted values and its exact interval, or None where there are too few of
-    them.
-    """
-    n = len(ordered)
-    between = ranks(n, confidence)
-    if between is None:
-        return None
-    middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
-    return Interval(middle, ordered[between[0]], ordered[between[1]], n)
-
-
 def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
     """The median and its exact interval, or None where there are too few values for the
     confidence.
     """
-    return interval_of_sorted(sorted(values), confidence)
+    n = len(values)
+    between = ranks(n, confidence)
+    if between is None:
+        return None
+    ordered = sorted(values)
+    middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    return Interval(middle, ordered[between[0]], ordered[between[1]], n)
+
+
+def median_estimate(values: Sequence[float]) -> Estimate | None:
+    """The median, with its interval where there are enough values; None where there are none."""
+    if not values:
+        return None
+    interval = median_interval(values)
+    if interval is None:
+        return Estimate(value=median(values), n=len(values))
+    return interval.estimate
 
 
 def correlated_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:

@@ -7,7 +7,7 @@ import pytest
 from gpulab.core import events as e
 from gpulab.core.text import plain
 from gpulab.core.wire import decode, encode
-from gpulab.features.telemetry.events import Telemetry, TelemetryEnded, TelemetryStarted
+from gpulab.features.telemetry.events import TelemetryEnded
 
 SAMPLES = {
     "names": ("a", "b"),
@@ -93,12 +93,6 @@ def test_text_of_a_scenario_is_made_safe(text, safe):
 def test_numbers_out_of_range_are_no_event(change):
     with pytest.raises(ValueError, match=r"not an event|a broken WorkerDone"):
         decode(b'{"type":"WorkerDone","sent":1,' + change + b"}")
-
-
-def test_every_event_says_who_sends_it_and_none_of_the_sessions_comes_from_a_worker():
-    assert all(event.sent_by for event in e.EVENTS)
-    for event in (e.RunStarted, e.RunEnded, e.Log, e.WorkerExited, Telemetry, TelemetryStarted):
-        assert not event.sent_by & e.Sender.WORKER
 
 
 def test_what_is_invisible_stands_as_an_escape_and_comes_back():

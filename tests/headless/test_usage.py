@@ -68,7 +68,7 @@ MISTAKES = [
     (["--list", "--quick", "--ptx"], "--list does not take --quick, --ptx\n"),
     (
         ["--doctor", "--sweep", "n=1,2"],
-        "--doctor measures nothing, and does not take --sweep; it requires --run",
+        "--doctor does not take --sweep; it requires --run",
     ),
     (["--fail-below", "1.2"], "the screen does not take --fail-below; it requires --run"),
 ]

@@ -12,7 +12,7 @@ from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samp
 
 from gpulab.core import events as e
 from gpulab.core.run_file import read_run_file
-from gpulab.core.statuses import CheckTime, FailureKind, Stage
+from gpulab.core.statuses import FailureKind, Stage
 from gpulab.features.goodput.events import Phases
 from gpulab.features.roofline.events import Ceiling, CeilingsMeasured
 from gpulab.report.build import build_report, fold_all, new_state
@@ -71,7 +71,7 @@ def test_events_of_a_variant_that_was_not_asked_for_change_no_other():
     )
     strangers = [
         e.Built(variant="x", build_s=1.0, first_step_s=1.0, items=3.0),
-        e.Checked(variant="x", when=CheckTime.BEFORE, ok=False),
+        e.Checked(variant="x", ok=False),
     ]
     plain = report_of(run_of({"b": 0.5}))
     assert report_of(run_of({"b": 0.5}, later=strangers)) == plain

@@ -18,7 +18,6 @@ from synthetic_runs import (
 from gpulab.core import events as e
 from gpulab.core.jobs import VariantInfo
 from gpulab.core.statuses import (
-    CheckTime,
     Conclusion,
     ExitCode,
     FailureKind,
@@ -42,9 +41,7 @@ def failed(variant, kind, cause=BOOM, stage=Stage.MEASURE):
 
 
 def wrong(variant):
-    return e.Checked(
-        variant=variant, when=CheckTime.AFTER, ok=False, reason=finding("output_has_nan"), t=90.0
-    )
+    return e.Checked(variant=variant, ok=False, reason=finding("output_has_nan"), t=90.0)
 
 
 @pytest.mark.parametrize("kind", [FailureKind.CANCELLED, FailureKind.TIMEOUT])

@@ -17,7 +17,7 @@ from synthetic_runs import (
 
 from gpulab.core import events as e
 from gpulab.core.jobs import VariantInfo
-from gpulab.core.statuses import CheckTime, FailureKind, Outcome, Stage
+from gpulab.core.statuses import FailureKind, Outcome, Stage
 
 THREE = (*INFOS, VariantInfo(name="c", against="a"))
 NAMES_OF_THREE = ("a", "control", "b", "c")
@@ -78,7 +78,7 @@ def test_a_control_of_functions_that_differs_invalidates_nothing():
 def test_a_wrong_output_has_that_verdict_and_no_speedup(after):
     name = "a" if after == "baseline" else "b"
     reason = finding("output_has_nan")
-    wrong = e.Checked(variant=name, when=CheckTime.AFTER, ok=False, reason=reason, t=90.0)
+    wrong = e.Checked(variant=name, ok=False, reason=reason, t=90.0)
     report = report_of(run_of({"b": 0.5}, later=[wrong]))
     assert (report.exit_code, report.outcome) == (4, "wrong")
     assert (report.variant(name).status, report.variant(name).reason) == ("wrong", reason)

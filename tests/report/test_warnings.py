@@ -9,7 +9,7 @@ from synthetic_runs import END, INFOS, opening, report_of, request, run_of, samp
 from gpulab.core import events as e
 from gpulab.core.jobs import VariantInfo
 from gpulab.core.payloads import LINKS
-from gpulab.core.statuses import Cache, CeilingChoice, CheckTime, Clock
+from gpulab.core.statuses import Cache, CeilingChoice, Clock
 from gpulab.features.roofline.events import Ceiling, CeilingsMeasured
 from gpulab.features.telemetry.events import Telemetry, TelemetryLost, TelemetryStarted
 
@@ -98,9 +98,7 @@ def test_a_variant_that_was_off_the_cpu_for_more_than_a_tenth():
 
 
 def checked(name, tolerance):
-    return e.Checked(
-        variant=name, when=CheckTime.BEFORE, ok=True, error=0.0, tolerance=tolerance, t=0.3
-    )
+    return e.Checked(variant=name, ok=True, error=0.0, tolerance=tolerance, t=0.3)
 
 
 def test_a_variant_that_computes_in_lower_precision():

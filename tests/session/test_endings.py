@@ -23,7 +23,6 @@ TRACE = (
 def exited(code=None, signal=None, variant="b", **changes):
     usual = {"stage": Stage.MEASURE, "trace": TRACE}
     return WorkerTranscript(
-        SMALL_REQUEST.job,
         exited=e.WorkerExited(code=code, signal=signal, variant=variant, **{**usual, **changes}),
     )
 
@@ -79,12 +78,12 @@ def test_an_exit_has_a_kind_a_cause_and_the_line_of_the_scenario(transcript, sto
     ],
 )
 def test_a_supervisor_without_a_last_word_is_the_end_of_the_run(stopped, kind):
-    event = failure(WorkerTranscript(SMALL_REQUEST.job), stopped)
+    event = failure(WorkerTranscript(), stopped)
     assert (event.kind, event.stage, event.cause) == (kind, Stage.END, finding("supervisor_gone"))
 
 
 def test_a_transcript_is_complete_once_worker_and_supervisor_have_said_so():
-    transcript = WorkerTranscript(SMALL_REQUEST.job)
+    transcript = WorkerTranscript()
     assert transcript.take(numbered(0, e.FindingMade(finding=finding("x"))).strip()) is not None
     assert transcript.take(numbered(1, e.WorkerDone(sent=1)).strip()) is not None
     assert not transcript.complete

@@ -14,7 +14,6 @@ from gpulab.stats.statistics import (
     Interval,
     as_speedup,
     correlated_interval,
-    interval_of_sorted,
     log_ratios,
     median_interval,
     positive_correlation,
@@ -76,7 +75,6 @@ def test_the_interval_holds_the_median_and_ignores_order(values):
     interval = median_interval(values)
     assert interval.low <= interval.median <= interval.high
     assert median_interval(sorted(values, reverse=True)) == interval
-    assert interval_of_sorted(sorted(values)) == interval
 
 
 @given(st.lists(st.tuples(st.floats(1e-6, 1), st.floats(1e-6, 1)), min_size=8, max_size=30))

@@ -171,6 +171,5 @@ def test_a_prediction_is_kept_and_set_beside_what_came_out(hostile_scenario, tmp
         assert "you predicted: limited by memory; measured: compute-bound" in flat(pilot)
         assert kept.prediction == Prediction((4.0, 8.0, 20.0), "memory")
         assert kept.measured.measured == pytest.approx(29.46, rel=0.01)
-        assert kept.limit_right is False
 
     visit(journey, hostile_scenario, size=(120, 40), starter=lambda entry, settings: tape)

@@ -23,7 +23,7 @@ from gpulab.core.events import (
 from gpulab.core.failures import device_in_error
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import AnyJob, Measure, path_of
-from gpulab.core.statuses import CheckTime, FailureKind, Stage
+from gpulab.core.statuses import FailureKind, Stage
 from gpulab.engine.processes.channel import Channel, WorkerPosition
 from gpulab.engine.processes.failure import (
     RefusedError,
@@ -105,8 +105,7 @@ def _events_of(variant: str, stage: Stage, error: VariantError) -> Iterator[Even
             yield Examined(variant=variant, check=error.check, skipped=reason)
         return
     elif isinstance(error, WrongOutputError):
-        when = CheckTime.AFTER if stage == Stage.RE_CHECK else CheckTime.BEFORE
-        yield Checked(variant=variant, when=when, ok=False, error=error.error, reason=reason)
+        yield Checked(variant=variant, ok=False, error=error.error, reason=reason)
     if error.check is not None:
         wrong = isinstance(error, WrongOutputError)
         yield Examined(variant=variant, check=error.check, ok=False, wrong=wrong, reason=reason)

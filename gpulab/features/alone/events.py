@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.core.events import Sender, VariantEvent
+from gpulab.core.events import VariantEvent
 from gpulab.core.values import Index, Name, StepTime
 
 
@@ -15,7 +15,6 @@ class AloneRun(VariantEvent, frozen=True, kw_only=True):
     before, in that order.
     """
 
-    sent_by = Sender.TIMING
     process: Index
     time_s: StepTime
     later_s: StepTime | None = None

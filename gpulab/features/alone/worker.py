@@ -21,7 +21,7 @@ from gpulab.engine.processes.channel import Channel
 from gpulab.engine.processes.failure import first_line, is_out_of_memory
 from gpulab.features.alone.events import AloneRun
 from gpulab.features.alone.findings import fails_alone
-from gpulab.stats.statistics import median_interval
+from gpulab.stats.statistics import median_estimate
 
 _ALONE_S = 0.02
 _FEWEST = 3
@@ -58,15 +58,16 @@ def solo_run(clock: WallClock, channel: Channel, candidate: Candidate, time_s: f
     while len(times) < 2 or monotonic() - started < longest_s:
         times.append(clock.block(build, steps).time_s)
         channel.pump()
-    interval = median_interval(times)
+    estimate = median_estimate(times)
+    assert estimate is not None
     return SoloRun(
-        low_s=interval.low if interval else None,
-        high_s=interval.high if interval else None,
+        low_s=estimate.low,
+        high_s=estimate.high,
         variant=candidate.name,
         started=started,
         ended=monotonic(),
         steps=len(times) * (steps + 1),
-        time_s=median(times),
+        time_s=estimate.value,
         restored_bytes=2 * build.state_bytes * len(times),
     )
 

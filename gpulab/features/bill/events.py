@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from gpulab.core.events import Event, Sender, VariantEvent
+from gpulab.core.events import Event, VariantEvent
 from gpulab.core.values import Count, Line, Moment, Name, PositiveCount, Seconds, Text
 
 MOST_ROWS = 200
@@ -105,7 +105,6 @@ class ProcessBooked(Event, frozen=True, kw_only=True):
     `preempted_s` (others had the CPU, by the scheduler) are in no row.
     """
 
-    sent_by = Sender.SESSION
     pid: Count
     parent: Count
     role: Name
@@ -159,6 +158,5 @@ class DeviceTime(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 class DeviceBooked(VariantEvent, frozen=True, kw_only=True):
     """The bill of a device in a recording of `steps`."""
 
-    sent_by = Sender.SESSION
     steps: PositiveCount
     rows: Annotated[list[DeviceTime], msgspec.Meta(max_length=MOST_ROWS)]

@@ -13,7 +13,7 @@ from time import perf_counter
 
 from gpulab.core.events import Checked, Event, Examined, StageStarted, Unchecked
 from gpulab.core.findings import Finding, Value
-from gpulab.core.statuses import CheckKind, CheckTime, Stage
+from gpulab.core.statuses import CheckKind, Stage
 from gpulab.engine.build import agreement, tensors
 from gpulab.engine.build.agreement import Agreement
 from gpulab.engine.build.build import Build, Builder, have_moved
@@ -143,7 +143,7 @@ class Checker:
             first = self._first_output(name, build, inputs, saved)
         # NaN is what unwritten output is told by
         if tensors.has_nan(first):
-            return self._against_reference(name, CheckTime.BEFORE, build, first)
+            return self._against_reference(name, build, first)
         live = self.stepping.step(build)
         usual = self._usual(name, build, first)
         repeated = self.stepping.agree(build, live, usual)
@@ -155,7 +155,7 @@ class Checker:
         if not self.stepping.agree(build, live, usual).ok:
             raise WrongOutputError(does_not_write_its_output(), check=CheckKind.OUTPUTS)
         self._examined(name, CheckKind.DETERMINISM, count=3)
-        checked = self._against_reference(name, CheckTime.BEFORE, build, first)
+        checked = self._against_reference(name, build, first)
         self._note_tolerance(name, build, first)
         self._note_kind(name, first)
         self._require_own_memory(name, live, inputs)
@@ -206,7 +206,7 @@ class Checker:
         inputs = tensors.live_leaves("inputs", build.work.inputs)
         live = self.stepping.step(build)
         started = perf_counter()
-        self._against_reference(name, CheckTime.BEFORE, build, live)
+        self._against_reference(name, build, live)
         quick = perf_counter() - started < _QUICK_S
         if not (in_turn or quick) or tensors.has_nan(live):
             return seconds
@@ -222,17 +222,17 @@ class Checker:
     def still(self, name: str, build: Build) -> None:
         """Once the build has been stepped for a while. WrongOutputError."""
         if name not in self.stateful:
-            self._against_reference(name, CheckTime.BEFORE, build, self.stepping.step(build))
+            self._against_reference(name, build, self.stepping.step(build))
 
     def after(self, name: str, build: Build, rebuild: Callable[[], Build]) -> Checked:
         """The same outputs again, once everything has been timed."""
         if name not in self.stateful:
-            return self._against_reference(name, CheckTime.AFTER, build, self.stepping.step(build))
+            return self._against_reference(name, build, self.stepping.step(build))
         fresh = rebuild()
         try:
             self._builder.first_step(fresh)
             self.stepping.step(fresh)
-            return self._against_reference(name, CheckTime.AFTER, fresh, self.stepping.step(fresh))
+            return self._against_reference(name, fresh, self.stepping.step(fresh))
         finally:
             fresh.close()
 
@@ -305,7 +305,7 @@ class Checker:
         reason = moving(name, output=repeated.tensor + 1, outputs=len(first), error=repeated.error)
         self.findings.append(reason)
         if name != self.baseline and self.baseline not in self.stateful:
-            self._against_reference(name, CheckTime.BEFORE, build, first)
+            self._against_reference(name, build, first)
         later = [first, second]
         later += [tensors.kept(self.stepping.step(build)) for _ in range(_LATER_STEPS)]
         if name == self.baseline:
@@ -315,11 +315,9 @@ class Checker:
         self._emit(
             Examined(variant=name, check=CheckKind.DETERMINISM, count=len(later), reason=reason)
         )
-        return self._against_reference(name, CheckTime.BEFORE, build, second)
+        return self._against_reference(name, build, second)
 
-    def _against_reference(
-        self, name: str, when: CheckTime, build: Build, output: Tensors
-    ) -> Checked:
+    def _against_reference(self, name: str, build: Build, output: Tensors) -> Checked:
         """Catches any other output than the baseline's. WrongOutputError."""
         with checking(CheckKind.OUTPUTS):
             if name == self.baseline and not self._reference:
@@ -340,7 +338,7 @@ class Checker:
             elements=sum(tensor.numel() for tensor in output),
             bytes=sum(tensor.nbytes for tensor in output),
         )
-        return Checked(variant=name, when=when, ok=True, error=agreed.error, tolerance=allowed)
+        return Checked(variant=name, ok=True, error=agreed.error, tolerance=allowed)
 
     def _require(self, name: str, build: Build, output: Tensors) -> Agreement:
         """The output agrees with the reference. WrongOutputError where it does not, which says so

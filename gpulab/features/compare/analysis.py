@@ -323,15 +323,15 @@ def _claimed(run: SavedRun, name: str) -> Comparison | None:
 
 
 def _speedup(entries: Sequence[Comparison]) -> Estimate:
-    speedups = [entry.speedup for entry in entries if entry.speedup]
-    if len(speedups) == 1:
-        return replace(speedups[0], n=None)
-    return _mean([speedup.value for speedup in speedups])
+    return _over_runs([entry.speedup for entry in entries if entry.speedup])
 
 
-def _mean(values: Sequence[float]) -> Estimate:
-    """The geometric mean of several runs."""
-    return Estimate(value=exp(fmean(map(log, values))), n=len(values))
+def _over_runs(estimates: Sequence[Estimate]) -> Estimate:
+    """That of one run, or the geometric mean of several."""
+    if len(estimates) == 1:
+        return replace(estimates[0], n=None)
+    logs = [log(estimate.value) for estimate in estimates]
+    return Estimate(value=exp(fmean(logs)), n=len(logs))
 
 
 def _time_row(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | None:
@@ -344,14 +344,11 @@ def _time_row(name: str, a: Sequence[SavedRun], b: Sequence[SavedRun]) -> Row | 
     spread = _spread_of_times(name, a, b)
     values = [[_logs_of_times(run, name) for run in runs] for runs in timed]
     row = _compared(name, values[0], values[1], spread, in_turn=_in_turn(a, b), ratios=False)
-    estimates = []
-    for runs in timed:
-        times = [time for run in runs if (time := _time(run, name))]
-        estimate = _mean([time.value for time in times])
-        if len(times) == 1:
-            estimate = replace(times[0], n=None)
-        estimates.append(estimate)
-    return replace(row, a=estimates[0], b=estimates[1])
+    return replace(row, a=_over_runs(_times(a, name)), b=_over_runs(_times(b, name)))
+
+
+def _times(runs: Sequence[SavedRun], name: str) -> list[Estimate]:
+    return [time for run in runs if (time := _time(run, name))]
 
 
 def _spread_of_times(name: str, *sides: Sequence[SavedRun]) -> float:

@@ -15,12 +15,11 @@ from gpulab.features.compare.report import (
     DifferenceKind,
     Side,
 )
+from gpulab.report.past import OF_TWO_PARTS, first_parts
 from gpulab.scenario import Param
 
 _PLACE = ("platform",)
 """Of the environment, what says where it ran."""
-_MAJOR = ("gpulab", "python", "numpy")
-"""Of these the first two parts of a version count; a further one is no changed environment."""
 _CLOCK = 0.05
 """A relative difference of clocks from which on they are not the same."""
 _UUID = 12
@@ -88,7 +87,7 @@ def _method(what: str, a: str | None, b: str | None) -> Difference:
 def _version(name: str, a: str | None, b: str | None) -> Difference:
     if name in _PLACE:
         return _method(name, a, b)
-    if name in _MAJOR and a and b and a.split(".")[:2] == b.split(".")[:2]:
+    if name in OF_TWO_PARTS and a and b and first_parts(a) == first_parts(b):
         return _method(name, a, b)
     return _environment(name, a, b)
 

@@ -9,9 +9,8 @@ that. Of 2,000 pairs it is 2 %.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from statistics import median
 
 from msgspec.structs import replace
 
@@ -27,7 +26,7 @@ from gpulab.stats.statistics import (
     correlated_interval,
     for_comparisons,
     log_ratios,
-    median_interval,
+    median_estimate,
     ranks,
 )
 from gpulab.stats.verdicts import shown
@@ -100,8 +99,8 @@ def row_of(name: str, steps: Mapping[str, Pairs], differs: str, against: str | N
         variant=name,
         against=against,
         own_speedup=_own_speedup(pairs, steps.get(against or "")),
-        a=_times(pairs.before_s),
-        b=_times(pairs.after_s),
+        a=median_estimate(pairs.before_s),
+        b=median_estimate(pairs.after_s),
         pairing=Pairing.PAIRED,
     )
     if differs:
@@ -128,12 +127,3 @@ def _own_speedup(pairs: Pairs, baseline: Pairs | None) -> Estimate | None:
         return None
     speedup = as_speedup(interval)
     return speedup.estimate
-
-
-def _times(seconds: Sequence[float]) -> Estimate | None:
-    if not seconds:
-        return None
-    interval = median_interval(seconds)
-    if interval is None:
-        return Estimate(value=median(seconds), n=len(seconds))
-    return interval.estimate

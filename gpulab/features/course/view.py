@@ -141,86 +141,64 @@ def _status(_: RunReport, variant: VariantReport) -> str:
     return sentence(variant.reason) if variant.reason else str(variant.status)
 
 
-_NO_TIME = "it has no time"
-_NO_SPEEDUP = "its comparison gave none"
-_NO_FIRST_STEPS = "its first steps were not timed"
-_NO_PROFILE = "there is no profile of its step"
-_NO_ROOF = "no roof was measured for its work"
-_NO_RATE = "it has no time, or declares no such work"
-_NO_MEMORY = "its memory was not recorded"
-_NO_TELEMETRY = "there is no telemetry of a GPU"
-_NO_CLOCK = "this clock was not used"
-
-
 @dataclass(frozen=True)
 class Fact:
-    """A fact that may be asked of a variant: its text, None where a run did not measure it; what it
-    is called; and why it may be missing in a run that was not stopped.
+    """A fact that may be asked of a variant: its text, None where a run did not measure it, and
+    what it is called.
     """
 
     text: Written
     words: str
-    missing: str
 
 
 FACTS: Mapping[str, Fact] = {
-    "time": Fact(_time, "time", _NO_TIME),
-    "step": Fact(_field("time_s.value", seconds), "time of a step", _NO_TIME),
+    "time": Fact(_time, "time"),
+    "step": Fact(_field("time_s.value", seconds), "time of a step"),
     "speedup": Fact(
-        _compared(lambda found: with_interval(found.speedup) if found.speedup else None),
-        "speedup",
-        _NO_SPEEDUP,
+        _compared(lambda found: with_interval(found.speedup) if found.speedup else None), "speedup"
     ),
-    "below": Fact(_compared_below(lambda found: times(found.speedup)), "speedup", _NO_SPEEDUP),
+    "below": Fact(_compared_below(lambda found: times(found.speedup)), "speedup"),
     "sustained": Fact(
         _compared(lambda found: times(found.sustained.speedup) if found.sustained else None),
         "sustained speedup",
-        "it did not run alone",
     ),
-    "verdict_below": Fact(_compared_below(_verdict), "verdict", "it was not compared"),
-    "verdict": Fact(_compared(_verdict), "verdict", "it was not compared"),
-    "first": Fact(_step(0), "first step", _NO_FIRST_STEPS),
-    "second": Fact(_step(1), "second step", _NO_FIRST_STEPS),
-    "build": Fact(_build, "build time", "its build was not timed"),
-    "settled": Fact(
-        _field("first_steps.settled_s.value", seconds), "settled step", _NO_FIRST_STEPS
-    ),
-    "cost": Fact(
-        _field("first_steps.excess_s.value", seconds), "cost of the first steps", _NO_FIRST_STEPS
-    ),
-    "operations": Fact(
-        _field("operations", "{:,}".format), "operations", "its operations were not counted"
-    ),
-    "goodput": Fact(_field("goodput.goodput", "{:.0%}".format), "computing", _NO_PROFILE),
-    "hidden": Fact(_field("goodput.hidden", "{:.0%}".format), "hidden copies", _NO_PROFILE),
-    "launches": Fact(_part("launch-bound"), "launch-bound part", _NO_PROFILE),
-    "data": Fact(_part("data wait"), "data wait", _NO_PROFILE),
-    "copies": Fact(_part("copies"), "copies", _NO_PROFILE),
-    "sync": Fact(_part("sync"), "sync", _NO_PROFILE),
-    "bound": Fact(_field("cause", _bound), "bound", "nothing that was measured shows it"),
+    "verdict_below": Fact(_compared_below(_verdict), "verdict"),
+    "verdict": Fact(_compared(_verdict), "verdict"),
+    "first": Fact(_step(0), "first step"),
+    "second": Fact(_step(1), "second step"),
+    "build": Fact(_build, "build time"),
+    "settled": Fact(_field("first_steps.settled_s.value", seconds), "settled step"),
+    "cost": Fact(_field("first_steps.excess_s.value", seconds), "cost of the first steps"),
+    "operations": Fact(_field("operations", "{:,}".format), "operations"),
+    "goodput": Fact(_field("goodput.goodput", "{:.0%}".format), "computing"),
+    "hidden": Fact(_field("goodput.hidden", "{:.0%}".format), "hidden copies"),
+    "launches": Fact(_part("launch-bound"), "launch-bound part"),
+    "data": Fact(_part("data wait"), "data wait"),
+    "copies": Fact(_part("copies"), "copies"),
+    "sync": Fact(_part("sync"), "sync"),
+    "bound": Fact(_field("cause", _bound), "bound"),
     "roof": Fact(
         _field("roofline.fraction.value", lambda share: f"{percent_of_roof(share)} %"),
         "share of the roof",
-        _NO_ROOF,
     ),
     "intensity": Fact(
-        _field("roofline.flops_per_byte", "{:.3g} FLOP/byte".format), "FLOP per byte", _NO_ROOF
+        _field("roofline.flops_per_byte", "{:.3g} FLOP/byte".format), "FLOP per byte"
     ),
-    "rate": Fact(_rate("flops_per_s", "FLOP/s"), "FLOP/s", _NO_RATE),
-    "bandwidth": Fact(_rate("bytes_per_s", "B/s"), "bandwidth", _NO_RATE),
-    "items": Fact(_items, "items per second", _NO_RATE),
-    "peak": Fact(_field("memory.peak_bytes", byte_count), "peak memory", _NO_MEMORY),
-    "held": Fact(_field("memory.held_bytes", byte_count), "memory held between steps", _NO_MEMORY),
-    "reserved": Fact(_field("memory.reserved_bytes", byte_count), "reserved memory", _NO_MEMORY),
-    "sm": Fact(_solo("sm", "%"), "SM activity", _NO_TELEMETRY),
-    "dram": Fact(_solo("dram", "%"), "DRAM activity", _NO_TELEMETRY),
-    "busy": Fact(_solo("busy", "%"), "utilization", _NO_TELEMETRY),
-    "power": Fact(_solo("power", "W"), "power", _NO_TELEMETRY),
-    "returns": Fact(_clock(Clock.RETURN), "time until the call returns", _NO_CLOCK),
-    "waits": Fact(_clock(Clock.STEP), "time with a wait after each step", _NO_CLOCK),
-    "device": Fact(_clock(Clock.DEVICE), "time by the device's clock", _NO_CLOCK),
-    "error": Fact(_field("error", "{:.1e}".format), "error", "its output was not compared"),
-    "status": Fact(_status, "status", ""),
+    "rate": Fact(_rate("flops_per_s", "FLOP/s"), "FLOP/s"),
+    "bandwidth": Fact(_rate("bytes_per_s", "B/s"), "bandwidth"),
+    "items": Fact(_items, "items per second"),
+    "peak": Fact(_field("memory.peak_bytes", byte_count), "peak memory"),
+    "held": Fact(_field("memory.held_bytes", byte_count), "memory held between steps"),
+    "reserved": Fact(_field("memory.reserved_bytes", byte_count), "reserved memory"),
+    "sm": Fact(_solo("sm", "%"), "SM activity"),
+    "dram": Fact(_solo("dram", "%"), "DRAM activity"),
+    "busy": Fact(_solo("busy", "%"), "utilization"),
+    "power": Fact(_solo("power", "W"), "power"),
+    "returns": Fact(_clock(Clock.RETURN), "time until the call returns"),
+    "waits": Fact(_clock(Clock.STEP), "time with a wait after each step"),
+    "device": Fact(_clock(Clock.DEVICE), "time by the device's clock"),
+    "error": Fact(_field("error", "{:.1e}".format), "error"),
+    "status": Fact(_status, "status"),
 }
 
 
@@ -276,12 +254,12 @@ def _fill(match: re.Match[str], report: RunReport, missing: list[tuple[str, str,
     elif report.outcome == Conclusion.FAILED:
         missing.append((words, name, "the run failed before that"))
     else:
-        missing.append((words, name, "it reported none" if figure else FACTS[fact].missing))
+        missing.append((words, name, ""))
     return ""
 
 
 def _not_measured(missing: Sequence[tuple[str, str, str]]) -> str:
-    """One sentence on what was not measured, each reason once."""
+    """One sentence on what was not measured, each reason once, where there is one."""
     reasons: dict[str, dict[str, list[str]]] = {}
     for words, name, reason in dict.fromkeys(missing):
         reasons.setdefault(reason, {}).setdefault(words, []).append(name)
@@ -291,7 +269,7 @@ def _not_measured(missing: Sequence[tuple[str, str, str]]) -> str:
         for words, names in names_by_words.items():
             listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
             things.append(f"{words} of {listed}" if words else listed)
-        parts.append(f"{', '.join(things)} ({reason})")
+        parts.append(f"{', '.join(things)} ({reason})".removesuffix(" ()"))
     return f"Not measured here: {'; '.join(parts)}."
 
 

@@ -15,7 +15,7 @@ from gpulab.features.first_steps.result import CurveReport
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import VariantReport
 from gpulab.report.state import Keep, VariantState
-from gpulab.stats.statistics import interval_of_sorted
+from gpulab.stats.statistics import median_interval
 
 SETTLED, _WINDOW = 1.1, 5
 """A step, and the median of so many from it on, takes no longer than this many times a settled
@@ -58,7 +58,7 @@ def curve_of(events: Sequence[FirstSteps]) -> CurveReport | None:
 
 def _median_step(values: Sequence[float]) -> Estimate:
     """The median of one value a process, with its interval."""
-    interval = interval_of_sorted(sorted(values))
+    interval = median_interval(values)
     if interval is None:
         return Estimate(value=median(values))
     return interval.estimate

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from gpulab.core.limits import LARGEST_INTEGER, TENSOR_DIMS
+from gpulab.core.limits import LARGEST_INTEGER
 from gpulab.traces.trace import INPUTS, Trace, TraceEvent
 from gpulab.traces.tree import Node, forest
 
@@ -142,9 +142,7 @@ def _sizes(value: Any, depth: int = 1) -> Any:
     if depth and value and all(isinstance(entry, list) for entry in value):
         rows = [_sizes(entry, depth - 1) for entry in value]
         return None if None in rows else rows
-    are_sizes = len(value) <= TENSOR_DIMS and all(
-        type(size) is int and 0 <= size <= LARGEST_INTEGER for size in value
-    )
+    are_sizes = all(type(size) is int and 0 <= size <= LARGEST_INTEGER for size in value)
     return value if are_sizes else None
 
 

@@ -25,16 +25,6 @@ from gpulab.traces.trace import INPUTS, is_relevant
 _DECODER = json.JSONDecoder(strict=False)  # some exporters write control characters
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _WORDS = ("true", "false", "null", "-")
-_TOOLS = {
-    "profiles": "speedscope",
-    "viztracer_metadata": "VizTracer",
-    "timeDeltas": "V8",
-    "device_traces": "torch's memory snapshots",
-    "benchmarks": "pytest-benchmark",
-    "rocprofiler-sdk-tool": "rocprofv3",
-    "gpulab": "gpulab (a run file: --replay shows it)",
-}
-"""Whose files have such a key at their top."""
 _MOST_KINDS = 3
 
 
@@ -83,14 +73,13 @@ def _why_none(text: _Text, kinds: set[str]) -> str:
     words = f"none of {plural(text.events, 'event')} is of torch.profiler"
     if named:
         words += f"; their categories: {', '.join(cut(name, NAME_LENGTH) for name in named)}"
-    return words + text.tool
+    return words
 
 
 def _entries(text: _Text) -> Iterator[object]:
     lists = 0
     for _ in text.items("{", "}"):
         name = text.value()
-        text.keys.append(name)
         text.take(":")
         if name != "traceEvents" or text.next() != "[":
             text.value()
@@ -99,7 +88,7 @@ def _entries(text: _Text) -> Iterator[object]:
         for _ in text.items("[", "]"):
             yield text.value()
     if not lists:
-        raise ValueError(f"no list of traceEvents, which torch.profiler writes{text.tool}")
+        raise ValueError("no list of traceEvents, which torch.profiler writes")
     if mark := text.next():
         raise ValueError(f"{mark} after the end of the trace, at {text.place()}")
 
@@ -114,18 +103,10 @@ class _Text:
         self._text = ""
         self._at = 0
         self._length = 0
-        self._before = self._lines_before = 0
-        """Bytes and lines before the text."""
+        self._before = 0
+        """Bytes before the text."""
         self._has_more = True
-        self.keys: list[object] = []
-        """At the top of the file, so far."""
         self.events = 0
-
-    @property
-    def tool(self) -> str:
-        """Whose file it is, as far as its keys tell."""
-        tool = next((_TOOLS[key] for key in self.keys if key in _TOOLS), None)
-        return f"; it is a file of {tool}" if tool else ""
 
     def next(self) -> str:
         """The mark that comes after blanks; empty at the end."""
@@ -140,15 +121,13 @@ class _Text:
             if self._length > TRACE_BYTES:
                 raise OSError(errno.EFBIG, f"larger than {TRACE_BYTES} bytes")
             self._before += _size(self._text[: self._at])
-            self._lines_before += self._text.count("\n", 0, self._at)
             self._text = self._text[self._at :] + more
             self._at = 0
 
     def place(self, at: int | None = None) -> str:
         """Describe where the stream is, or where a character of the text is."""
         text = self._text[: self._at if at is None else at]
-        line = self._lines_before + text.count("\n") + 1
-        return f"byte {self._before + _size(text)} (line {line})"
+        return f"byte {self._before + _size(text)}"
 
     def take(self, marks: str) -> str:
         """The next mark, which is one of these. ValueError."""
@@ -156,7 +135,7 @@ class _Text:
         if not mark:
             raise self._cut_off() if self._length else ValueError("the file is empty")
         if mark not in marks:
-            if marks == "{" and not self.keys:
+            if marks == "{":
                 raise ValueError(f"no list of traceEvents: it begins with {mark}")
             raise ValueError(f"no JSON at {self.place()}: {mark} in place of {marks}")
         self._at += 1
@@ -174,8 +153,6 @@ class _Text:
     def _no_value(self, error: json.JSONDecodeError) -> ValueError:
         if self._has_more:
             longest = f"more than {TRACE_VALUE_LENGTH} characters"
-            if self.tool:
-                return ValueError(f"not of torch.profiler{self.tool}")
             return ValueError(f"no JSON at {self.place(error.pos)}, or {longest} of one event")
         rest = self._text[error.pos :].strip()
         if error.msg.startswith("Unterminated") or any(word.startswith(rest) for word in _WORDS):
@@ -183,7 +160,7 @@ class _Text:
         return ValueError(f"no JSON at {self.place(error.pos)}: {error.msg.removesuffix(' at')}")
 
     def _cut_off(self) -> ValueError:
-        end = self.place(len(self._text)).partition(" (")[0]
+        end = self.place(len(self._text))
         whole = plural(self.events, "whole event")
         return ValueError(f"cut off at {end}, after {whole}: it was not written to its end")
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from gpulab.core.events import Sender, VariantEvent
+from gpulab.core.events import VariantEvent
 from gpulab.core.payloads import CATEGORIES, REST, USEFUL
 from gpulab.core.values import (
     Amount,
@@ -162,7 +162,6 @@ class Phases(VariantEvent, frozen=True):
     are none.
     """
 
-    sent_by = Sender.TIMING
     steps: PositiveCount
     seconds: dict[Name, Seconds]
     running_s: dict[Name, Seconds] = {}
@@ -179,7 +178,6 @@ class Profiled(VariantEvent, frozen=True):
     or waited.
     """
 
-    sent_by = Sender.TIMING | Sender.SESSION
     steps: PositiveCount
     plain_s: StepTime
     profiled_s: Seconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.core.events import Event, Sender
+from gpulab.core.events import Event
 from gpulab.core.values import Name, PositiveAmount
 
 
@@ -21,5 +21,4 @@ class EarlierRuns(Event, frozen=True):
     and versions.
     """
 
-    sent_by = Sender.SESSION
     comparisons: tuple[PastSpeedups, ...]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from gpulab.core.events import Sender, VariantEvent
+from gpulab.core.events import VariantEvent
 from gpulab.core.payloads import KernelCode
 
 
 class KernelsCompiled(VariantEvent, frozen=True):
     """The compiled CUDA C++ kernels of a variant's first build."""
 
-    sent_by = Sender.TIMING
     kernels: list[KernelCode]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from math import comb
 from statistics import fmean, median
 
-from gpulab.core.statuses import RankActivity
+from gpulab.features.late.events import RankActivity
 from gpulab.features.late.missing import missing_rank
 from gpulab.features.late.parts import PARTS, parts_by_step
 from gpulab.features.late.result import JobCollective, JobRank, JobReport, LateCause, LateRank

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from gpulab.core.statuses import RankActivity
+from gpulab.features.late.events import RankActivity
 from gpulab.features.late.rows import RankSpans, Row
 
 _SPANS = (RankActivity.LOADER, RankActivity.BACKWARD)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from gpulab.core.events import Collectives
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import Outcome
 from gpulab.features.late.analysis import analysed
 from gpulab.features.late.booked import with_row
 from gpulab.features.late.ended import ended_rank, events_of
+from gpulab.features.late.events import Collectives
 from gpulab.features.late.findings import (
     collective_is_slow,
     rank_did_not_come,

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from gpulab.core.payloads import CollectiveKind
-from gpulab.core.statuses import RankActivity
+from gpulab.features.late.events import CollectiveKind, RankActivity
 from gpulab.features.late.timelines import Call, Timeline, Timelines
 
 SETTLED = 3

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from gpulab.core.events import Collectives
-from gpulab.core.payloads import CollectiveKind, RankSpan
+from gpulab.features.late.events import CollectiveKind, Collectives, RankSpan
 from gpulab.features.late.result import JobReport
 
 _MOST_CALLS, _MOST_SPANS = 20_000, 100_000

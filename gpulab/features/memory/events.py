@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.core.events import Sender, VariantEvent
+from gpulab.core.events import VariantEvent
 from gpulab.core.values import Count
 
 
@@ -15,7 +15,6 @@ class MemoryUsed(VariantEvent, frozen=True, omit_defaults=False):
     CPU, where it reserves nothing.
     """
 
-    sent_by = Sender.TIMING
     held: Count
     peak: Count
     reserved: Count | None = None

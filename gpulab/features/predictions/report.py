@@ -100,7 +100,6 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     scenario: str
     prediction: Prediction
     measured: PastComparison
-    limit_right: bool | None = None
 
     @property
     def near(self) -> bool | None:
@@ -120,7 +119,6 @@ def keep(report: RunReport, best: Comparison | PastComparison, prediction: Predi
         scenario=report.scenario,
         prediction=prediction,
         measured=past_comparison(best),
-        limit_right=limit_right(prediction, report),
     )
     with Store() as store:
         store.keep(_KIND, "", answered.at, answered)

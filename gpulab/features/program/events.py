@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from gpulab.core.events import Event, Sender, VariantEvent
+from gpulab.core.events import Event, VariantEvent
 from gpulab.core.values import (
     Count,
     Moment,
@@ -41,7 +41,6 @@ class ProcessFollowed(Event, frozen=True):
     `rank` is its RANK, `ranked` whether it has one; `parent` the process that started it.
     """
 
-    sent_by = Sender.SESSION
     pid: Count
     parent: Count = 0
     ranked: bool = False
@@ -54,7 +53,6 @@ class ChildExited(Event, frozen=True, kw_only=True):
     the other is 0; `at` on the host's clock.
     """
 
-    sent_by = Sender.SESSION
     pid: Count
     code: Count
     signal: SignalNumber
@@ -69,7 +67,6 @@ class StepsFollowed(VariantEvent, frozen=True, kw_only=True):
     most device memory that torch had allocated so far.
     """
 
-    sent_by = Sender.SESSION
     pid: Count
     kind: WindowKind
     mark: StepMark

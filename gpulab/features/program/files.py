@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gpulab.commit import version
-from gpulab.core.events import Collectives, Event, WorkerReady
+from gpulab.core.events import Event, WorkerReady
 from gpulab.core.files import open_regular
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import ProfileOptions
@@ -101,13 +101,14 @@ class RecordedSteps(_Message, frozen=True, kw_only=True, tag="recorded"):
 
 _lines: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 _ABOUT = _Torch | _Elsewhere | _Device | RecordedSteps
-_EVENTS = {
+_EVENTS: dict[str, type[Event]] = {
     "process": ProcessFollowed,
     "steps": StepsFollowed,
-    "collectives": Collectives,
     "exited": ChildExited,
 }
 """Lines that have the fields of an event, but for whose they are."""
+if late := present("late.events"):
+    _EVENTS["collectives"] = late.Collectives
 
 
 class FollowedProcess:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.core.events import Sender, VariantEvent
+from gpulab.core.events import VariantEvent
 from gpulab.core.values import Amount, Count, StepTime
 
 
@@ -12,7 +12,6 @@ class RankTimes(VariantEvent, frozen=True, omit_defaults=False):
     power just after each block.
     """
 
-    sent_by = Sender.TIMING
     times_s: list[StepTime]
     memory_bytes: Count | None = None
     sm_mhz: list[Amount] = []

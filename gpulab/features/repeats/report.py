@@ -9,17 +9,13 @@ from math import log
 from gpulab.core.estimate import Estimate
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import Required
-from gpulab.core.statuses import ExitCode, Verdict
+from gpulab.core.statuses import ExitCode, Verdict, first_in_order
 from gpulab.features.repeats.findings import too_few_runs
 from gpulab.report.commands import RepeatReport as RepeatReport
-from gpulab.report.findings import (
-    below_required,
-    not_shown_to_reach,
-    nothing_compared,
-)
-from gpulab.report.gates import GateOutcome, outcome_of
+from gpulab.report.findings import not_shown_to_reach
+from gpulab.report.gates import GateOutcome, outcome_of, required_outcome
 from gpulab.report.report import RunReport
-from gpulab.stats.statistics import FEWEST, as_speedup, median, median_interval
+from gpulab.stats.statistics import FEWEST, as_speedup, median, median_estimate, median_interval
 from gpulab.stats.verdicts import verdict_of
 
 
@@ -36,29 +32,22 @@ def gate(
     entries: Sequence[RepeatReport], required: Mapping[str, Required]
 ) -> tuple[ExitCode, Finding | None]:
     """Return whether every speedup over runs reaches what its scenario requires."""
-    demanded = [
-        (entry, least)
-        for entry in entries
-        if (least := required[entry.scenario].of(entry.variant)) is not None
-    ]
-    for entry, least in demanded:
-        if outcome_of(least, entry.speedup) == GateOutcome.FAILS:
-            return ExitCode.SLOWER, below_required(entry.variant, required=least)
-    for entry, least in demanded:
-        if entry.speedup is None or not entry.speedup.has_interval:
-            too_few = too_few_runs(entry.variant, runs=entry.runs, needed=FEWEST)
-            return ExitCode.INCONCLUSIVE, too_few
-        if outcome_of(least, entry.speedup) != GateOutcome.HOLDS:
-            return ExitCode.INCONCLUSIVE, not_shown_to_reach(entry.variant, required=least)
-    compared = {(entry.scenario, entry.variant) for entry, _ in demanded}
+    outcomes = []
     for scenario, of_scenario in required.items():
-        for name, least in of_scenario.variants.items():
-            if (scenario, name) not in compared:
-                return ExitCode.INCONCLUSIVE, not_shown_to_reach(name, required=least)
-        if of_scenario and scenario not in {entry.scenario for entry, _ in demanded}:
-            least = of_scenario.every or min(of_scenario.variants.values())
-            return ExitCode.INCONCLUSIVE, nothing_compared(required=least)
-    return ExitCode.MEASURED, None
+        if of_scenario:
+            own = [entry for entry in entries if entry.scenario == scenario]
+            outcomes.append(required_outcome(own, of_scenario, _why_not_shown))
+    first = first_in_order(code for code, _ in outcomes)
+    return next((outcome for outcome in outcomes if outcome[0] == first), (first, None))
+
+
+def _why_not_shown(entry: RepeatReport, least: float) -> Finding | None:
+    """Why it is not shown to reach so much; None where it is."""
+    if entry.speedup is None or not entry.speedup.has_interval:
+        return too_few_runs(entry.variant, runs=entry.runs, needed=FEWEST)
+    if outcome_of(least, entry.speedup) == GateOutcome.HOLDS:
+        return None
+    return not_shown_to_reach(entry.variant, required=least)
 
 
 def _entries(reports: Sequence[RunReport]) -> Iterator[RepeatReport]:
@@ -81,7 +70,7 @@ def _entries(reports: Sequence[RunReport]) -> Iterator[RepeatReport]:
                 variant=name,
                 runs=len(times_s),
                 span_s=_span_s(whole),
-                time_s=_time(times_s),
+                time_s=median_estimate(times_s),
                 times_s=times_s,
             )
 
@@ -115,7 +104,7 @@ def _compared(reports: Sequence[RunReport], variant: str, against: str) -> Repea
         runs=len(speedups),
         span_s=_span_s(reports),
         speedups=speedups,
-        time_s=_time(times_s),
+        time_s=median_estimate(times_s),
         times_s=times_s,
     )
 
@@ -141,11 +130,3 @@ def _times(reports: Sequence[RunReport], name: str) -> list[float]:
         for variant in report.variants
         if variant.name == name and variant.time_s
     ]
-
-
-def _time(times_s: Sequence[float]) -> Estimate | None:
-    if not times_s:
-        return None
-    if (interval := median_interval(times_s)) is None:
-        return Estimate(value=median(times_s))
-    return interval.estimate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.core.events import Event, Sender
+from gpulab.core.events import Event
 from gpulab.core.findings import Finding
 from gpulab.core.payloads import MEASURED, UNSTEADY
 from gpulab.core.values import Amount, Count, Index, Name, PositiveAmount, PositiveCount, StepTime
@@ -78,7 +78,6 @@ class RoofProbed(Event, frozen=True):
     rounds.
     """
 
-    sent_by = Sender.TIMING
     process: Index
     roof: Name
     kind: Name
@@ -98,7 +97,6 @@ class CeilingsMeasured(Event, frozen=True, omit_defaults=False):
     where its size is not in doubt.
     """
 
-    sent_by = Sender.WORKER | Sender.SESSION
     ceilings: tuple[Ceiling, ...] = ()
     at: Name | None = None
     cache_bytes: Count | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gpulab.core.events import Event, Sender
+from gpulab.core.events import Event
 from gpulab.core.findings import Finding
 from gpulab.core.values import Count, Line, Moment, Name, Number
 
@@ -26,7 +26,6 @@ class TelemetryStarted(Event, frozen=True):
     `unsupported` maps a field to the code of the reason why it will never have a value.
     """
 
-    sent_by = Sender.TELEMETRY | Sender.SESSION
     gpu: Line | None = None
     uuid: Line | None = None
     driver: Line | None = None
@@ -45,7 +44,6 @@ class Telemetry(Event, frozen=True):
     where it has changed.
     """
 
-    sent_by = Sender.TELEMETRY
     since: Moment
     values: dict[Name, Number]
     reasons: Count | None = None
@@ -59,7 +57,6 @@ class Telemetry(Event, frozen=True):
 class TelemetryLost(Event, frozen=True):
     """The GPU, or the telemetry process, is gone: what was read stays."""
 
-    sent_by = Sender.TELEMETRY | Sender.SESSION
     reason: Finding
 
 
@@ -67,8 +64,6 @@ class TelemetryEnded(Event, frozen=True):
     """The sampler was stopped because its part of the run is over: nothing more will come, and
     nothing is wrong.
     """
-
-    sent_by = Sender.TELEMETRY | Sender.SESSION
 
 
 POWER_CAP = 0x4

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
-from gpulab.core.events import Event, Sender, WorkerReady
+from gpulab.core.events import Event, WorkerReady
 from gpulab.core.limits import TELEMETRY_ON
 from gpulab.core.wire import decode, encode
 from gpulab.features.telemetry.events import (
@@ -86,7 +86,7 @@ class TelemetryProcess:
             with suppress(ValueError):
                 event = decode(line)
                 self._started = self._started or isinstance(event, TelemetryStarted)
-                if event is not None and Sender.TELEMETRY in event.sent_by:
+                if event is not None:
                     events.append(event)
         if not data and not self._stopped:
             self._stopped = True

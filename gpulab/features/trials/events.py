@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from gpulab.core.events import Event, Sender
+from gpulab.core.events import Event
 from gpulab.core.values import Count, Line, Seconds, StepTime
 
 MOST_CHANGES, MOST_PAIRS = 100, 100
@@ -42,6 +42,5 @@ class TriedChange(msgspec.Struct, frozen=True):
 class TrialsMeasured(Event, frozen=True, kw_only=True):
     """All that was tried in one process so far."""
 
-    sent_by = Sender.SESSION
     pid: Count
     changes: Annotated[list[TriedChange], msgspec.Meta(max_length=MOST_CHANGES)]

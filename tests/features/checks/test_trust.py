@@ -12,7 +12,6 @@ from gpulab.core.machine import Device
 from gpulab.core.statuses import (
     CheckKind,
     CheckState,
-    CheckTime,
     Grade,
 )
 from gpulab.features.telemetry.events import TelemetryStarted
@@ -32,7 +31,7 @@ def examined(*kinds, variant="b", **changes):
 
 def checked(variant="b", **changes):
     values = {"ok": True, "error": 1e-7, "tolerance": 1e-4, **changes}
-    return e.Checked(variant=variant, when=CheckTime.BEFORE, t=0.3, **values)
+    return e.Checked(variant=variant, t=0.3, **values)
 
 
 def thread(processes=8, **options):

@@ -50,7 +50,7 @@ def assert_answered(recorded, whole):
 
 
 def assert_missing_is_said(recorded):
-    """Once, with its reason; of every question every value alone, and all of them at once."""
+    """Once; of every question every value alone, and all of them at once."""
     stopped = replace(recorded, outcome=Conclusion.INTERRUPTED, comparisons=[], figures=[])
     bare = [variant_report(name=variant.name, status=Status.OK) for variant in recorded.variants]
     nothing = replace(recorded, variants=bare, comparisons=[], figures=[])
@@ -65,7 +65,7 @@ def assert_missing_is_said(recorded):
                 for place in PLACE.finditer(question.answer)
                 if place["variant"] not in {variant.name for variant in report.variants}
             }
-            notes = re.findall(rf"{NOT_MEASURED} .*?\)\.", filled)
+            notes = re.findall(rf"{NOT_MEASURED} .*?\.(?= |$)", filled)
             assert len(notes) <= 1
             assert all(re.search(rf"\b{name}\b", notes[0]) for name in missing)
         assert NOT_MEASURED in answer(question.answer, nowhere)

@@ -43,7 +43,7 @@ def test_a_folder_that_is_not_there_or_empty(lab, gpulab):
 def test_it_measures_nothing(gpulab):
     process = gpulab("--fleet", "folder", "--quick")
     assert process.code == 2
-    assert "--fleet measures nothing" in process.stderr
+    assert "--fleet does not take" in process.stderr
 
 
 WITHOUT = """

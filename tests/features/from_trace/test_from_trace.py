@@ -226,19 +226,12 @@ def test_a_packed_trace_is_read_and_a_file_never_written_over(lab, gpulab):
         (trace_of(**MM)[:-1], f"cut off at byte {len(WHOLE) - 1}, after 1 whole event"),
         (b'{"traceEvents": [{"ph": tru', "cut off at byte 27, after 0 whole events"),
         # broken in the middle
-        (trace_of(**MM).replace(b"mm", b"m\\m"), "no JSON at byte 62 (line 1): Invalid \\escape"),
-        (
-            trace_of(**MM) + b"\nx",
-            f"x after the end of the trace, at byte {len(WHOLE) + 1} (line 2)",
-        ),
+        (trace_of(**MM).replace(b"mm", b"m\\m"), "no JSON at byte 62: Invalid \\escape"),
+        (trace_of(**MM) + b"\nx", f"x after the end of the trace, at byte {len(WHOLE) + 1}"),
         # other tools'
         (of_other("v8,devtools"), "none of 1 event is of torch.profiler; their categories: v8,d"),
-        (of_other("FEE", viztracer_metadata={}), "categories: FEE; it is a file of VizTracer"),
-        (b'{"shared": {}, "profiles": []}', "it is a file of speedscope"),
-        (
-            b'{"profiles": ["' + b"x" * (10 << 20) + b'"]}',
-            "not of torch.profiler; it is a file of s",
-        ),
+        (b'{"shared": {}, "profiles": []}', "no list of traceEvents, which torch.profiler writes"),
+        (b'{"profiles": ["' + b"x" * (10 << 20) + b'"]}', "characters of one event"),
         # of a GPU alone, with the shapes that somebody asked for
         (of_other("kernel"), "kernels, and no operations of the host: record with activities=["),
         (trace_of(), "record with profile(record_shapes=True)"),

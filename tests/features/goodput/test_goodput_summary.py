@@ -7,7 +7,7 @@ from gpulab.core.estimate import Estimate
 from gpulab.core.events import Built, Checked, OtherClock, RunStarted, WorkerReady
 from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.machine import Device
-from gpulab.core.statuses import BoundKind, Cache, CheckTime, Clock
+from gpulab.core.statuses import BoundKind, Cache, Clock
 from gpulab.features.goodput.events import Operation, Partition, Phases, Profiled
 from gpulab.features.goodput.report import goodput_of
 from gpulab.features.goodput.result import StepSource
@@ -16,7 +16,7 @@ from gpulab.report.build import fold_all
 
 STEPS = 10
 TIME = Estimate(value=1e-3, low=0.9e-3, high=1.1e-3)
-CHECKED = Checked(variant="v", when=CheckTime.BEFORE, ok=True)
+CHECKED = Checked(variant="v", ok=True)
 SUBJECT = ScenarioFile(
     scenario="s", path="s.py", source_sha256="0", variants=(VariantInfo(name="v"),)
 )
@@ -255,6 +255,6 @@ def test_hidden_is_the_share_of_copies_behind_something_better():
 
 def test_items_count_once_their_output_was_found_right():
     assert goodput(variant()).items_per_s == pytest.approx(8e3)
-    for checked in (None, Checked(variant="v", when=CheckTime.AFTER, ok=False)):
+    for checked in (None, Checked(variant="v", ok=False)):
         assert goodput(variant(checked=checked)).items_per_s is None
     assert goodput(variant(), time=None).items_per_s is None

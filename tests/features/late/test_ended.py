@@ -4,12 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpulab.core.events import Collectives
-from gpulab.core.payloads import CollectiveCall, CollectiveKind
 from gpulab.features.bill.events import ProcessBooked
 from gpulab.features.bill.result import BillReport, BillRow, ProcessBill
 from gpulab.features.late.booked import with_row
 from gpulab.features.late.ended import ended_rank
+from gpulab.features.late.events import CollectiveCall, CollectiveKind, Collectives
 from gpulab.features.late.missing import missing_rank
 from gpulab.features.late.result import JobRank, JobReport, LateCause, LateRank
 from gpulab.features.late.timelines import Timelines

@@ -8,10 +8,14 @@ import msgspec
 import pytest
 from recorded import CORPUS
 
-from gpulab.core.events import Collectives
-from gpulab.core.payloads import CollectiveCall, CollectiveKind, RankSpan
-from gpulab.core.statuses import RankActivity
 from gpulab.features.late.analysis import analysed
+from gpulab.features.late.events import (
+    CollectiveCall,
+    CollectiveKind,
+    Collectives,
+    RankActivity,
+    RankSpan,
+)
 from gpulab.features.late.result import LateCause
 from gpulab.features.late.rows import clock_offsets
 from gpulab.features.late.timelines import Timelines
