@@ -91,6 +91,7 @@ def test_a_run_whose_process_dies_says_so_and_the_screen_goes_on(folder):
     watch(journey, run.path)
 
 
+@pytest.mark.slow
 def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder):
     teacher = ClassFile(folder)
 
@@ -134,6 +135,7 @@ def test_a_class_waits_before_a_card_and_then_goes_where_its_teacher_goes(folder
     watch(journey, folder)
 
 
+@pytest.mark.slow
 def test_a_teacher_tells_what_is_in_sight_until_the_screen_is_left(lab):
     words = ["--class", "GPU 101", "--share", str(lab.folder), "--device", "cpu"]
     terminal = Pty([sys.executable, "-m", "gpulab", *words], env=lab.env, cwd=lab.folder)

@@ -15,6 +15,7 @@ def program(prints="done", seconds=0.0):
     return ["--", sys.executable, "-S", "-c", SLEEPS.format(seconds=seconds, prints=prints)]
 
 
+@pytest.mark.slow
 def test_the_program_that_takes_longer_is_slower(lab):
     words = [*program(), *program(prints="other", seconds=0.2)]
     finished = lab.call_over(None, "--compare", "--json", "--fail-if-slower", "3%", *words)

@@ -129,7 +129,7 @@ COMPILED = """
             "no part of this step can be delayed",
             marks=pytest.mark.slow,
         ),
-        (("compiled.py:step", "--what-if"), "it is compiled"),
+        pytest.param(("compiled.py:step", "--what-if"), "it is compiled", marks=pytest.mark.slow),
     ],
 )
 def test_what_cannot_be_asked_is_said(lab, arguments, words):

@@ -35,6 +35,7 @@ def start_run(terminal, until):
     terminal.read(40, until=until)
 
 
+@pytest.mark.slow
 def test_a_terminal_without_a_size_is_drawn_once_and_can_be_left(lab):
     """As `docker exec -t` gives one: two sizes were laid out in turn, and no key was read."""
     scenario(lab)
