@@ -57,8 +57,8 @@ def test_in_lang_c_without_colours_it_is_plain_to_the_last_byte(lab):
     for key in (b"4", b"1", b"\x1b"):
         terminal.press(key)
         terminal.read(1)
-    if b"run here" not in terminal.output[running:]:
-        terminal.read(40, until=b"run here")
+    if b"lessons measured" not in terminal.output[running:]:
+        terminal.read(40, until=b"lessons measured")
     terminal.press(b"q")
     assert terminal.end() == 0
     assert terminal.output.isascii()
