@@ -224,7 +224,7 @@ class ForkServer:
             runner.measure(self._job, self._reporter, process)
 
         # so that the layout says nothing of the process's order
-        draw = random.Random(seed + 4)
+        draw = random.Random(seed + 6)
         _guarded(self._reporter, lambda: in_own_layout(draw, measure))
         pipe.finish(stays=self._starts_early and may_stay())
 

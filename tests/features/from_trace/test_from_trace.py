@@ -70,7 +70,6 @@ def test_every_operation_of_a_recorded_step_can_be_called(lab, gpulab):
     wrote = gpulab("--from-trace", "step.json", "--top", "60")
     assert (wrote.code, wrote.stderr) == (0, "")
     assert wrote.stdout.startswith("wrote step_operations.py: ")
-    assert "part of autograd" in (lab.folder / "step_operations.py").read_text()
     called = set(python(lab, CALL_ALL, "step_operations.py").split())
     assert {"embedding_50x16_4x8", "addmm_32_32x16_16x32", "gelu_4x8x32"} <= called
     assert len([name for name in called if name.startswith("foreach_")]) >= 5

@@ -139,9 +139,6 @@ def test_the_app_can_be_quit_while_it_looks_at_a_step(lab, key, how):
     terminal.read(60, until=b"quit")
     terminal.read(1)
     terminal.press(key)
-    if key == b"F":
-        terminal.read(30, until=b"all fixes that apply")
-        terminal.press(b"\r")
     terminal.read(60, until=b"analyzing a step")
     wait_for((lab.folder / "hangs").exists)
     if isinstance(how, bytes):
