@@ -183,9 +183,7 @@ class OtherValues:
                 # a timed block restores state once the values are written
                 if self._baseline_has_state or not lie_in_state(build, inputs):
                     self._own[name].add(change, output)
-                self._passed(
-                    name, CheckKind.INPUTS, inputs=len(inputs), allowed=agreement.tolerance
-                )
+                self._passed(name, CheckKind.INPUTS, inputs=len(inputs))
                 return
             if place := self._ignored(build, change, inputs):
                 ignored = ignores_its_inputs(input=place, inputs=len(inputs))

@@ -116,15 +116,13 @@ class _Shown:
     @property
     def values(self) -> dict[str, Value]:
         """As values of an event."""
-        values: dict[str, Value] = {name: getattr(self, name) for name in _COUNTED}
-        times = self.times
-        values["alone_ratio"] = times.alone_s / times.block_s if times else None
-        values["new_ratio"] = times.new_s / times.same_s if times and times.same_s else None
-        values["lost_on_new"] = self.lost
-        return values
-
-
-_COUNTED = ("late", "error", "allowed", "state")
+        return {
+            "late": self.late,
+            "error": self.error,
+            "allowed": self.allowed,
+            "state": self.state,
+            "lost_on_new": self.lost,
+        }
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,7 @@ class Checker:
         self._note_kind(name, first)
         self._require_own_memory(name, live, inputs)
         del live
-        self._examined(name, CheckKind.CONTEXT, context=build.work.context is not None)
+        self._examined(name, CheckKind.CONTEXT)
         if self._roomy:
             self.own[name] = Own(first, asynchronous=self.stepping.asynchronous)
         self._compare_gradients(name, build)
@@ -334,9 +334,6 @@ class Checker:
             CheckKind.OUTPUTS,
             error=agreed.error,
             allowed=allowed,
-            cap=self._largest(agreement.cap_of, build, output),
-            elements=sum(tensor.numel() for tensor in output),
-            bytes=sum(tensor.nbytes for tensor in output),
         )
         return Checked(variant=name, ok=True, error=agreed.error, tolerance=allowed)
 
@@ -601,7 +598,7 @@ class Checker:
         passed, allowed = self._null_answers[key]
         answer = next((answer for answer, passes in passed.items() if passes), None)
         if answer is None:
-            self._examined(name, CheckKind.NULL_ANSWERS, count=len(passed), allowed=allowed)
+            self._examined(name, CheckKind.NULL_ANSWERS, count=len(passed))
             return
         reason = null_answer_passes(name, answer=answer, allowed=allowed)
         self._emit(
