@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -78,40 +78,12 @@ class StepTimes:
 
 @dataclass(frozen=True)
 class TimedBuild:
-    """One candidate with what is known of it; `fresh` makes values that its steps never had."""
+    """One candidate, its build with steps that wait, and `fresh` values that these never had."""
 
     candidate: Candidate
     build: Build
     inputs: Sequence[torch.Tensor]
-    own: Own
-    fresh: Callable[[], Sequence[Sequence[torch.Tensor]]]
-
-
-def examine(
-    builder: Builder,
-    clocks: Clocks,
-    variant: TimedBuild,
-    baseline: TimedBuild,
-    draw: random.Random,
-    known: StepTimes | None = None,
-) -> tuple[StepTimes, StepTimes, Finding | None]:
-    """The times of a variant's steps and the baseline's, and what is suspicious about them each
-    time they are taken.
-
-    `known` are the baseline's of a moment ago, which stand for it until something is suspicious.
-    """
-    pause_s = pause(draw)
-    for attempt in range(CONFIRM):
-        repeats = repeats_of(attempt, variant, baseline)
-        subjects = [variant] if known and not attempt else [variant, baseline]
-        taken = take(builder, clocks, subjects, repeats, pause_s)
-        ours = taken[0].of_variant()
-        theirs = known if known and not attempt else taken[1].of_baseline()
-        learns = clocks[1] is None
-        reason = suspicion(variant.candidate, ours, baseline.candidate, theirs, learns=learns)
-        if reason is None:
-            break
-    return ours, theirs, reason
+    fresh: Sequence[Sequence[torch.Tensor]]
 
 
 def suspicion(
@@ -181,9 +153,9 @@ def pause(draw: random.Random) -> float:
     return float(low * (high / low) ** draw.random())
 
 
-def repeats_of(attempt: int, *subjects: TimedBuild) -> int:
+def repeats_of(attempt: int, *candidates: Candidate) -> int:
     """Return how often all is taken, the more the more often it was suspicious."""
-    step_s = sum(subject.candidate.step_s for subject in subjects)
+    step_s = sum(candidate.step_s for candidate in candidates)
     repeats = max(1, min(_REPEATS, int(_MOST_S / (step_s * _STEPS))))
     return max(repeats, _CONFIRMING * attempt)
 
@@ -218,12 +190,8 @@ def take(
 ) -> list[Taken]:
     """Measure every subject, interleaved."""
     taken = [Taken() for _ in subjects]
-    fresh = [subject.fresh() for subject in subjects]
-    waited_for = [
-        replace(subject, build=waiting(subject.build, subject.own)) for subject in subjects
-    ]
     for _ in range(repeats):
-        for subject, times in zip(waited_for, taken, strict=True):
+        for subject, times in zip(subjects, taken, strict=True):
             candidate = subject.candidate
             block = clocks[0].block(
                 subject.build, candidate.steps, lead_in=min(1, candidate.lead_in)
@@ -231,9 +199,9 @@ def take(
             clocks[0].forget()
             times.blocks.append(block.time_s)
             times.alone.append(_alone_s(clocks, subject, block.time_s, pause_s))
-    for subject, times, values in zip(waited_for, taken, fresh, strict=True):
+    for subject, times in zip(subjects, taken, strict=True):
         with suppress(RuntimeError, ValueError, IndexError):  # also no memory for copies
-            times.same, times.new = _time_new_values(builder, subject, values)
+            times.same, times.new = _time_new_values(builder, subject)
     return taken
 
 
@@ -282,13 +250,11 @@ def _pause(pause_s: float) -> None:
         pass
 
 
-def _time_new_values(
-    builder: Builder, subject: TimedBuild, fresh: Sequence[Sequence[torch.Tensor]]
-) -> tuple[list[float], list[float]]:
+def _time_new_values(builder: Builder, subject: TimedBuild) -> tuple[list[float], list[float]]:
     """Seconds of steps, each after all values were written: the same ones, and each of the fresh
     ones.
     """
-    if not fresh:
+    if not subject.fresh:
         return [], []
     build = subject.build
     inputs = subject.inputs
@@ -307,8 +273,8 @@ def _time_new_values(
         with build.context():
             mark_step()
             step_on(usual)
-            same = [step_on(usual) for _ in fresh]
-            return same, [step_on(values) for values in fresh]
+            same = [step_on(usual) for _ in subject.fresh]
+            return same, [step_on(values) for values in subject.fresh]
     finally:
         builder.wait()
         tensors.put_back(inputs, usual)

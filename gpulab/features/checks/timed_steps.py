@@ -21,7 +21,7 @@ from time import perf_counter
 import torch
 
 from gpulab.core.events import Examined
-from gpulab.core.findings import Value
+from gpulab.core.findings import Finding, Value
 from gpulab.core.statuses import CheckKind, Stage
 from gpulab.engine.build import tensors
 from gpulab.engine.build.agreement import agree
@@ -46,7 +46,7 @@ from gpulab.features.checks.findings import (
     timed_step_is_stale,
     timed_step_is_wrong,
 )
-from gpulab.features.checks.replay import StepTimes, Taken, TimedBuild
+from gpulab.features.checks.replay import Taken, TimedBuild
 from gpulab.features.checks.stepping import Tensors
 from gpulab.features.checks.values import Expected, Own, Write, differ, judged
 from gpulab.scenario import CONTROL
@@ -109,7 +109,6 @@ class _Shown:
     error: float = 0.0
     allowed: float = 0.0
     state: int = 0
-    times: StepTimes | None = None
     lost: float | None = None
     """Its speedup on the same values over that on new ones."""
 
@@ -160,8 +159,6 @@ class TimedChecks:
         self._interrupted: set[str] = set()
         """Candidates of which some block was."""
         self._block: _Block | None = None
-        self._baseline_times: StepTimes | None = None
-        """As they were beside the last variant, of those that are looked at together."""
         self._first_noted: set[str] = set()
         self._seeds = 0
         """Of values that nobody had before."""
@@ -170,6 +167,7 @@ class TimedChecks:
         self._stateful_steps = self._draw.randint(1, _MOST_STATEFUL_STEPS)
         self._pause_s = replay.pause(self._draw)
         self._taken: dict[str, Taken] = {}
+        """Times of the last look at each."""
         self._stepped: dict[str, _Stepped] = {}
 
     def prepare(self, candidate: Candidate) -> Interruption | None:
@@ -246,7 +244,7 @@ class TimedChecks:
                 self._note_first_steps(candidate)
         if not self._can_check(baseline):
             return failed
-        self._baseline_times = None
+        self._taken.pop(baseline.name, None)
         self._draw.shuffle(others)
         for candidate in others:
             if not self._is_due(candidate, baseline):
@@ -281,12 +279,7 @@ class TimedChecks:
                 stepped = self._steps_after_restore(build, 0, self._stateful_steps)
             self._check_draws(candidate)
             self._check_changed(candidate)
-            subject = self._timed_build(candidate)
-            if subject is not None and self._context.job.ranks <= 1:
-                repeats = replay.repeats_of(attempt, subject)
-                clocks = self._context.clock, self._context.other_clock
-                (taken,) = replay.take(self._builder, clocks, [subject], repeats, self._pause_s)
-                self._taken[candidate.name] = taken
+            self._take([candidate], replay.repeats_of(attempt, candidate))
         if stepped is not None:
             self._stepped[candidate.name] = stepped
 
@@ -306,15 +299,7 @@ class TimedChecks:
         expected = self._stepped.get(baseline.name)
         if actual is not None and expected is not None and tensors.finite(expected.output):
             self._compare_state(candidate, actual, expected, self._stateful_steps)
-        taken = self._taken.get(candidate.name)
-        base = self._taken.get(baseline.name)
-        if taken is None or base is None:
-            return
-        ours = self._shown[candidate.name].times = taken.of_variant()
-        learns = self._context.other_clock is None
-        reason = replay.suspicion(candidate, ours, baseline, base.of_baseline(), learns=learns)
-        self._shown[candidate.name].lost = replay.lost_on_new(ours, base.of_baseline())
-        if reason is not None:
+        if reason := self._suspicion(candidate, baseline):
             raise RefusedError(reason)
 
     def _note_divergence(self, candidate: Candidate) -> None:
@@ -452,7 +437,7 @@ class TimedChecks:
         """One not yet looked at; another where there is time for it."""
         if not self._can_check(candidate) or candidate.name == CONTROL:
             return False
-        if candidate.name in self._shown and self._shown[candidate.name].times is not None:
+        if candidate.name in self._taken:
             return self._is_within()
         part = _QUICK if max(candidate.step_s, baseline.step_s) < _SLOW_STEP_S else _SLOW
         return not self._context.number or self._draw.random() < part
@@ -461,29 +446,47 @@ class TimedChecks:
         """Catches remembered results: steps that take longer alone, or on new values. Those of
         several ranks wait for each other, which takes what it takes.
         """
-        if self._context.job.ranks > 1:
-            return
-        shown = self._shown[candidate.name]
-        variant = self._timed_build(candidate)
-        reference = self._timed_build(baseline)
-        if variant is None or reference is None:
-            return
-        clocks = self._context.clock, self._context.other_clock
-        known = self._baseline_times if baseline.step_s > _SLOW_STEP_S else None
-        shown.times, self._baseline_times, reason = replay.examine(
-            self._builder, clocks, variant, reference, self._draw, known
-        )
-        shown.lost = replay.lost_on_new(shown.times, self._baseline_times)
+        self._pause_s = replay.pause(self._draw)
+        known = baseline.step_s > _SLOW_STEP_S and baseline.name in self._taken
+        reason = None
+        for attempt in range(replay.CONFIRM):
+            taken = [candidate] if known and not attempt else [candidate, baseline]
+            self._take(taken, replay.repeats_of(attempt, candidate, baseline))
+            reason = self._suspicion(candidate, baseline)
+            if reason is None:
+                break
         if reason is not None:
             raise RefusedError(reason)
 
-    def _timed_build(self, candidate: Candidate) -> TimedBuild | None:
-        own = self._checker.own.get(candidate.variant.name)
-        if own is None or candidate.build is None:
+    def _take(self, candidates: Sequence[Candidate], repeats: int) -> None:
+        """Measure their steps alone and on new values, where that can be done with all of them."""
+        known = all(candidate.variant.name in self._checker.own for candidate in candidates)
+        if not known or self._context.job.ranks > 1:
+            return
+        subjects = list(map(self._timed_build, candidates))
+        clocks = self._context.clock, self._context.other_clock
+        taken = replay.take(self._builder, clocks, subjects, repeats, self._pause_s)
+        for candidate, times in zip(candidates, taken, strict=True):
+            self._taken[candidate.name] = times
+
+    def _suspicion(self, candidate: Candidate, baseline: Candidate) -> Finding | None:
+        """Return what is suspicious about the last looks at both, if there were any."""
+        shown = self._shown[candidate.name]
+        if not {candidate.name, baseline.name} <= self._taken.keys():
             return None
-        inputs = tensors.live_leaves("inputs", candidate.build.work.inputs)
-        fresh = partial(self._fresh_values, candidate, inputs)
-        return TimedBuild(candidate, candidate.build, inputs, own, fresh)
+        ours = self._taken[candidate.name].of_variant()
+        theirs = self._taken[baseline.name].of_baseline()
+        shown.lost = replay.lost_on_new(ours, theirs)
+        learns = self._context.other_clock is None
+        return replay.suspicion(candidate, ours, baseline, theirs, learns=learns)
+
+    def _timed_build(self, candidate: Candidate) -> TimedBuild:
+        build = candidate.build
+        assert build is not None
+        inputs = tensors.live_leaves("inputs", build.work.inputs)
+        fresh = self._fresh_values(candidate, inputs)
+        waits = replay.waiting(build, self._checker.own[candidate.variant.name])
+        return TimedBuild(candidate, waits, inputs, fresh)
 
     def _fresh_values(self, candidate: Candidate, inputs: Tensors) -> list[Tensors]:
         """Values that no step ever had, by builds with other seeds; where these take too long,
