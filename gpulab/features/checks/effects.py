@@ -166,7 +166,7 @@ FIRST = 1e-2
 """What a first update, or a gradient, may be off by where all is computed in fp32."""
 _TIMES_TOLERANCE = 10.0
 """The same in lower precision, in tolerances of an output."""
-_LOOSER = 4.0
+LOOSER = 4.0
 """Times by which each further step of a training loosens it."""
 _NOISY_SHARE = 0.15
 """The part of the elements whose updates may be off by more: those of which the gradient is noise.
@@ -227,7 +227,7 @@ def compare_updates(
     that of an output.
     """
     errors: list[float] = []
-    first = allowed_of_first(tolerance) * _LOOSER ** (steps - 1)
+    first = allowed_of_first(tolerance) * LOOSER ** (steps - 1)
     moves = off = 0
     errors_off: list[torch.Tensor] = []
     has_moved = False

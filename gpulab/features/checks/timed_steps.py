@@ -14,6 +14,7 @@ import os
 import random
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -37,7 +38,7 @@ from gpulab.engine.processes.failure import (
     is_out_of_memory,
 )
 from gpulab.features.checks import replay
-from gpulab.features.checks.effects import Pairs, begin_alike, compare_updates
+from gpulab.features.checks.effects import LOOSER, Pairs, begin_alike, compare_updates
 from gpulab.features.checks.findings import (
     draws_when_seeded,
     first_step_does_more,
@@ -89,9 +90,8 @@ _DRAWING_STEPS = 4
 _FIRST_STEPS = 3
 _FIRST_LONGER = 2.0
 """Times as long as later ones that a step from restored state takes, if it does more."""
-_LOOSER = 4.0
 _LOOSEST = 0.25
-"""Times by which each further step of a training loosens the tolerance, and to what."""
+"""What further steps of a training loosen the tolerance to."""
 
 
 def _nothing() -> None:
@@ -156,8 +156,6 @@ class TimedChecks:
         self._copied_s = 0.0
         """About what copies of whole values have taken."""
         self._shown: defaultdict[str, _Shown] = defaultdict(_Shown)
-        self._interrupted: set[str] = set()
-        """Candidates of which some block was."""
         self._block: _Block | None = None
         self._first_noted: set[str] = set()
         self._seeds = 0
@@ -194,7 +192,6 @@ class TimedChecks:
         in_order = all(tensor.device.type == self._context.device.type for tensor in inputs)
         between = quick and in_order and not own.asynchronous and not self._context.clock.flush
         if between and candidate.steps > 1 and self._is_to_interrupt(candidate):
-            self._interrupted.add(candidate.name)
             self._block = _Block(expected, undo, late=True)
             return Interruption(self._moment(candidate.steps), write)
         write()
@@ -238,10 +235,8 @@ class TimedChecks:
         """Steps of each variant alone, and with state; those that failed, and why."""
         baseline, *others = candidates
         failed: list[Failed] = []
-        if not self._context.number:
-            for candidate in candidates:
-                self._note_divergence(candidate)
-                self._note_first_steps(candidate)
+        for candidate in candidates:
+            self._note_states(candidate)
         if not self._can_check(baseline):
             return failed
         self._taken.pop(baseline.name, None)
@@ -265,9 +260,8 @@ class TimedChecks:
         """The same of one variant, where no other is built: what `judge` holds against each other.
         Raises what a step raises.
         """
-        if not self._context.number and not attempt:
-            self._note_divergence(candidate)
-            self._note_first_steps(candidate)
+        if not attempt:
+            self._note_states(candidate)
         if not self._looks or candidate.name == CONTROL or not self._can_check(candidate):
             return
         self._begins(candidate.variant.name)
@@ -302,50 +296,30 @@ class TimedChecks:
         if reason := self._suspicion(candidate, baseline):
             raise RefusedError(reason)
 
-    def _note_divergence(self, candidate: Candidate) -> None:
-        """Catches trainings that blow up within a block: NaNs are not what is to be timed."""
-        build = candidate.build
-        if build is None or candidate.name == CONTROL:
-            return
-        try:
-            diverges = tensors.has_nan(build.state)
-        except torch.OutOfMemoryError:
-            return
-        if not diverges:
-            return
-        build.restore()
-        if tensors.has_nan(build.state):  # as it was built
-            return
-        self._context.reporter.channel.emit(
-            Examined(
-                variant=candidate.variant.name,
-                check=CheckKind.TIMED_STEPS,
-                reason=state_diverges(candidate.variant.name, steps=candidate.steps),
-            )
-        )
-
-    def _note_first_steps(self, candidate: Candidate) -> None:
-        """Catches steps in place on their own state, of which a block times the later ones."""
+    def _note_states(self, candidate: Candidate) -> None:
+        """In the first process: catches trainings that blow up within a block, where NaNs are what
+        is timed; and steps in place on their own state, of which a block times the later ones.
+        """
         build = candidate.build
         name = candidate.name
-        if build is None or not build.state or name == CONTROL or name in self._first_noted:
+        if self._context.number or build is None or not build.state or name == CONTROL:
             return
-        if name not in self._context.checked or self._context.job.ranks > 1:
+        with suppress(torch.OutOfMemoryError):
+            if tensors.has_nan(build.state):
+                build.restore()
+                if not tensors.has_nan(build.state):  # as it was built
+                    self._tell(name, state_diverges(name, steps=candidate.steps))
+        if name not in self._context.checked - self._first_noted or self._context.job.ranks > 1:
             return
         self._first_noted.add(name)
-        try:
+        with suppress(Exception):  # it is raised again where it counts
             ratio = min(self._first_over_later(build) for _ in range(2))
-        except Exception:  # it is raised again where it counts
-            return
-        if ratio < _FIRST_LONGER:
-            return
+            if ratio >= _FIRST_LONGER:
+                self._tell(name, first_step_does_more(name, ratio=ratio))
+
+    def _tell(self, name: str, reason: Finding) -> None:
         self._context.reporter.channel.emit(
-            Examined(
-                variant=name,
-                check=CheckKind.TIMED_STEPS,
-                count=0,
-                reason=first_step_does_more(name, ratio=ratio),
-            )
+            Examined(variant=name, check=CheckKind.TIMED_STEPS, count=0, reason=reason)
         )
 
     def _first_over_later(self, build: Build) -> float:
@@ -415,7 +389,7 @@ class TimedChecks:
         return self._checker.own.get(name)
 
     def _is_to_interrupt(self, candidate: Candidate) -> bool:
-        if candidate.name not in self._interrupted:
+        if not self._shown[candidate.name].late:
             return self._context.job.smoke or self._draw.random() < _FIRST_INTERRUPTED
         return self._draw.random() < _INTERRUPTED and self._is_within()
 
@@ -607,7 +581,7 @@ class TimedChecks:
             dtypes=actual.dtypes,
             widened=self._checker.stepping.widened.get(candidate.variant.name, 0.0),
         )
-        looser = agreement.tolerance * _LOOSER ** (steps - 1)
+        looser = agreement.tolerance * LOOSER ** (steps - 1)
         if steps > _MOST_STATEFUL_STEPS:
             least, times = _MANY_STEPS_ERROR
             looser = max(least, times * agreement.tolerance)
