@@ -34,7 +34,7 @@ from gpulab.features.checks.findings import (
     wrong_in_case,
 )
 from gpulab.features.checks.stepping import Stepping, Tensors, lie_in_state, unless_it_fails
-from gpulab.features.checks.values import AllValues, Own
+from gpulab.features.checks.values import OTHER, Own
 from gpulab.scenario import Param, Variant
 
 _SAMPLES = 256
@@ -63,7 +63,6 @@ _OTHER_SEED = 700_001
 """Added to the seed of a process: that of the builds whose values are copied."""
 _MOST_INPUTS = 8
 """That are changed one by one."""
-OTHER = "another seed"
 _DIRECT = "another seed, by its own build"
 Case = str | Mapping[str, Param]
 
@@ -136,11 +135,10 @@ class OtherValues:
                 if first_process:
                     self._doubt(unchanged(name))
                 return
-            change = AllValues(OTHER, donated)
             if is_baseline:
-                self._refer(name, build, other, change, inputs)
+                self._refer(name, build, other, donated, inputs)
             elif required:
-                self._follow(name, build, other, change, inputs)
+                self._follow(name, build, other, donated, inputs)
         finally:
             other.close()
 
@@ -155,17 +153,17 @@ class OtherValues:
             return None
 
     def _refer(
-        self, name: str, build: Build, other: Build, change: AllValues, inputs: Tensors
+        self, name: str, build: Build, other: Build, donated: Tensors, inputs: Tensors
     ) -> None:
         """The baseline's outputs for another seed: values copied, and by that seed's own build."""
-        output = unless_it_fails(lambda: self._stepping.output(build, change, inputs))
+        output = unless_it_fails(lambda: self._stepping.output(build, donated, inputs))
         direct = None if output is None else unless_it_fails(lambda: self._first_output(other))
         if output is None or direct is None or tensors.has_nan(output):
             return
         self.outputs[OTHER] = output
         self.outputs[_DIRECT] = direct
         agreement.learn(self._stepping.sizes, output)
-        if not self._own[name].add(change, output):
+        if not self._own[name].add(donated, output):
             self._doubt(output_ignores_change(name))
 
     def _first_output(self, build: Build) -> Tensors:
@@ -173,19 +171,19 @@ class OtherValues:
         return tensors.kept(self._stepping.step(build))
 
     def _follow(
-        self, name: str, build: Build, other: Build, change: AllValues, inputs: Tensors
+        self, name: str, build: Build, other: Build, donated: Tensors, inputs: Tensors
     ) -> None:
         """A variant's output for another seed's values is the baseline's. WrongOutputError."""
         with checking(CheckKind.OUTPUTS):
-            output = self._stepping.output(build, change, inputs)
+            output = self._stepping.output(build, donated, inputs)
             agreement = self._stepping.agree(build, output, self.outputs[OTHER])
             if agreement.ok:
                 # a timed block restores state once the values are written
                 if self._baseline_has_state or not lie_in_state(build, inputs):
-                    self._own[name].add(change, output)
+                    self._own[name].add(donated, output)
                 self._passed(name, CheckKind.INPUTS, inputs=len(inputs))
                 return
-            if place := self._ignored(build, change, inputs):
+            if place := self._ignored(build, donated, inputs):
                 ignored = ignores_its_inputs(input=place, inputs=len(inputs))
                 raise WrongOutputError(ignored, agreement.error)
             if self._stepping.agree(build, self._first_output(other), self.outputs[_DIRECT]).ok:
@@ -257,13 +255,12 @@ class OtherValues:
     def _has_effect(self, build: Build, tensor: torch.Tensor, value: torch.Tensor) -> bool:
         """Return whether the output changes with one input; where a step fails with it, it does."""
         usual = tensors.kept(self._stepping.step(build))
-        change = AllValues(OTHER, [value])
-        output = unless_it_fails(lambda: self._stepping.output(build, change, [tensor]))
+        output = unless_it_fails(lambda: self._stepping.output(build, [value], [tensor]))
         return output is None or tensors.changed(output, usual)
 
-    def _ignored(self, build: Build, change: AllValues, inputs: Tensors) -> int | None:
+    def _ignored(self, build: Build, donated: Tensors, inputs: Tensors) -> int | None:
         """The first input, from 1, that another seed changes and the output does not follow."""
-        for place, (tensor, value) in enumerate(zip(inputs, change.values, strict=True)):
+        for place, (tensor, value) in enumerate(zip(inputs, donated, strict=True)):
             if tensors.changed([tensor], [value]) and not self._has_effect(build, tensor, value):
                 return place + 1
         return None

@@ -12,7 +12,7 @@ from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.measure.outputs import read, step
 from gpulab.engine.processes.failure import WrongOutputError, is_out_of_memory
 from gpulab.engine.step_clock import is_asynchronous
-from gpulab.features.checks.values import AllValues, distance
+from gpulab.features.checks.values import distance, exchange
 
 Tensors = list[torch.Tensor]
 T = TypeVar("T")
@@ -93,9 +93,9 @@ class Stepping:
         self.builder.wait()
         return live
 
-    def output(self, build: Build, change: AllValues, inputs: Tensors) -> Tensors:
-        """Copies of the output of a step on changed inputs, whose values are put back after it."""
-        write, undo = change.on(inputs)
+    def output(self, build: Build, values: Tensors, inputs: Tensors) -> Tensors:
+        """Copies of the output of a step on other values of inputs, which are put back after it."""
+        write, undo = exchange(inputs, values)
 
         def write_again() -> None:
             write()
@@ -126,7 +126,7 @@ def warm_checks(device: torch.device) -> None:
         tensors.finite(live)
         tensors.changed(live, saved)
         distance(live, saved)
-        write, undo = AllValues("", saved).on(live)
+        write, undo = exchange(live, saved)
         write()
         undo()
         tensors.poison(saved)

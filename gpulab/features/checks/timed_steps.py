@@ -49,7 +49,7 @@ from gpulab.features.checks.findings import (
 )
 from gpulab.features.checks.replay import Taken, TimedBuild
 from gpulab.features.checks.stepping import Tensors
-from gpulab.features.checks.values import Expected, Own, Write, differ, judged
+from gpulab.features.checks.values import Own, Write, differ, exchange, judged
 from gpulab.scenario import CONTROL
 
 _SHARE = 0.1
@@ -126,11 +126,9 @@ class _Shown:
 
 @dataclass(frozen=True)
 class _Block:
-    """A timed block that is under way: the values of its last step, None being its own, and what
-    puts the build's back.
-    """
+    """A timed block that is under way: whether on other values, and what puts the build's back."""
 
-    expected: Expected | None = None
+    changed: bool = False
     undo: Write = _nothing
     late: bool = False
 
@@ -173,7 +171,7 @@ class TimedChecks:
         self._block = None
         own = self._own_of(candidate)
         build = candidate.build
-        if own is None or build is None or not own.expected:
+        if own is None or build is None or own.values is None:
             return None
         if candidate.variant.name in self._checker.drawing:
             return None
@@ -182,9 +180,8 @@ class TimedChecks:
         if not self._is_to_change(candidate, copying_s):
             self._block = _Block()
             return None
-        expected = self._draw.choice(own.expected)
         try:
-            write, undo = expected.change.on(inputs)
+            write, undo = exchange(inputs, own.values)
         except RuntimeError:  # there is no memory for copies
             return None
         self._copied_s += _COPIES * copying_s
@@ -192,10 +189,10 @@ class TimedChecks:
         in_order = all(tensor.device.type == self._context.device.type for tensor in inputs)
         between = quick and in_order and not own.asynchronous and not self._context.clock.flush
         if between and candidate.steps > 1 and self._is_to_interrupt(candidate):
-            self._block = _Block(expected, undo, late=True)
+            self._block = _Block(True, undo, late=True)
             return Interruption(self._moment(candidate.steps), write)
         write()
-        self._block = _Block(expected, undo)
+        self._block = _Block(True, undo)
         return None
 
     def _is_to_change(self, candidate: Candidate, copying_s: float) -> bool:
@@ -215,7 +212,7 @@ class TimedChecks:
         build = candidate.build
         if block is None or build is None:
             return
-        first = block.expected is not None and not self._shown[candidate.name].changed
+        first = block.changed and not self._shown[candidate.name].changed
         if not (block.late or first or self._is_within()):
             block.undo()
             return
@@ -359,13 +356,9 @@ class TimedChecks:
         """
         name = candidate.variant.name
         own = self._checker.own[name]
-        expected = block.expected
-        agreement = self._checker.stepping.agree(
-            build, output, expected.output if expected else own.usual
-        )
-        reason = agreement.reason
-        if expected is not None:
-            reason = judged(own, expected, output, agreement, name)
+        expected = own.expected if block.changed else own.usual
+        agreement = self._checker.stepping.agree(build, output, expected)
+        reason = judged(own, output, agreement, name) if block.changed else agreement.reason
         # of a step whose state other steps changed before it only a stale output says anything
         if reason is not None and build.state and reason.code != timed_step_is_stale.code:
             reason = None
@@ -373,7 +366,7 @@ class TimedChecks:
             raise WrongOutputError(reason, agreement.error)
         shown = self._shown[candidate.name]
         shown.blocks += 1
-        shown.changed += expected is not None
+        shown.changed += block.changed
         shown.late += block.late
         shown.error = max(shown.error, agreement.error or 0.0)
         shown.allowed = agreement.tolerance
@@ -467,7 +460,7 @@ class TimedChecks:
         those that are known.
         """
         own = self._checker.own[candidate.variant.name]
-        known = [list(expected.change.values) for expected in own.expected]
+        known = [] if own.values is None else [own.values]
         assert candidate.build is not None
         count = self._count_of_fresh(candidate.build, inputs) if known else 0
         fresh: list[Tensors] = []
@@ -505,9 +498,7 @@ class TimedChecks:
         """
         name = candidate.variant.name
         build = candidate.build
-        if name not in self._checker.drawing or build is None:
-            return
-        if self._draws_once(build):
+        if name in self._checker.drawing and build is not None and self._draws_once(build):
             raise RefusedError(draws_when_seeded(name))
 
     def _check_changed(self, candidate: Candidate) -> None:
@@ -516,11 +507,10 @@ class TimedChecks:
         """
         build = candidate.build
         own = self._own_of(candidate)
-        if build is None or own is None or not own.expected or self._context.job.ranks > 1:
+        if build is None or own is None or own.values is None or self._context.job.ranks > 1:
             return
-        expected = self._draw.choice(own.expected)
         inputs = tensors.live_leaves("inputs", build.work.inputs)
-        write, undo = expected.change.on(inputs)
+        write, undo = exchange(inputs, own.values)
 
         def begin() -> None:
             write()
@@ -540,7 +530,7 @@ class TimedChecks:
         finally:
             undo()
             self._builder.wait()
-        self._check_output(candidate, build, _Block(expected, undo, late=True), output)
+        self._check_output(candidate, build, _Block(True, undo, late=True), output)
 
     def _draws_once(self, build: Build) -> bool:
         states = []

@@ -23,7 +23,7 @@ from gpulab.engine.build.agreement import error_of
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.measure.outputs import read, step
 from gpulab.features.checks.stepping import Stepping, Tensors
-from gpulab.features.checks.values import AllValues
+from gpulab.features.checks.values import exchange
 from gpulab.scenario import Variant
 
 _SEEDS = 5
@@ -134,7 +134,7 @@ def _values_of(builder: Builder, variant: Variant, build: Build, seed: int) -> I
     other = builder.build(variant, other_seed=builder.data_seed + _OTHER_SEED + seed)
     donated = tensors.kept(tensors.live_leaves("inputs", other.work.inputs))
     other.close()
-    write, undo = AllValues("", donated).on(inputs)
+    write, undo = exchange(inputs, donated)
     try:
         write()
         yield

@@ -70,9 +70,9 @@ from gpulab.features.checks.findings import (
     tolerance_widened,
 )
 from gpulab.features.checks.null_answers import passing
-from gpulab.features.checks.other_values import OTHER, Case, OtherValues
+from gpulab.features.checks.other_values import Case, OtherValues
 from gpulab.features.checks.stepping import Stepping, Tensors, unless_it_fails
-from gpulab.features.checks.values import Own
+from gpulab.features.checks.values import OTHER, Own
 from gpulab.features.checks.wider import Errors, errors_in, may_be_right
 from gpulab.scenario import Variant
 
