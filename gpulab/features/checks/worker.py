@@ -210,8 +210,7 @@ class Checker:
         quick = perf_counter() - started < _QUICK_S
         if not (in_turn or quick) or tensors.has_nan(live):
             return seconds
-        own = Own(tensors.kept(live), asynchronous=self.stepping.asynchronous)
-        self.own[name] = own
+        self.own[name] = Own(tensors.kept(live), asynchronous=self.stepping.asynchronous)
         del live
         if cheap and in_turn:
             self._if_it_fits(
@@ -463,10 +462,10 @@ class Checker:
         """Catches a backward pass that is left out: WrongOutputError where steps do not leave in
         `.grad` what the baseline leaves there each time.
         """
-        own = self._gradients_of(build)
+        own = gradients_of(build)
         if name == self.baseline:
             self.stepping.step(build)
-            again = self._gradients_of(build)
+            again = gradients_of(build)
             dtypes = self.stepping.dtypes(build)
             if own.left and agreement.agree(again.left, own.left, dtypes=dtypes).ok:
                 self._gradients = own
@@ -484,11 +483,6 @@ class Checker:
             place, error = worst
             reason = gradient_differs(tensor=place + 1, tensors=len(own.left), error=error)
             raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
-
-    def _gradients_of(self, build: Build) -> Gradients:
-        found = gradients_of(build)
-        parameters, left = (tensors.kept([pair[side] for pair in found]) for side in (0, 1))
-        return Gradients(parameters, left)
 
     def _compare_effects(self, name: str, build: Build, inputs: Tensors) -> None:
         """Catches running statistics, averages of weights and the like that are left out: tensors
@@ -601,15 +595,8 @@ class Checker:
             self._examined(name, CheckKind.NULL_ANSWERS, count=len(passed))
             return
         reason = null_answer_passes(name, answer=answer, allowed=allowed)
-        self._emit(
-            Examined(
-                variant=name,
-                check=CheckKind.NULL_ANSWERS,
-                ok=False,
-                count=len(passed),
-                reason=reason,
-            )
-        )
+        kind = CheckKind.NULL_ANSWERS
+        self._emit(Examined(variant=name, check=kind, ok=False, reason=reason))
         self._emit(Unchecked(variant=name, reason=reason))
 
     def _passing(self, build: Build, saved: Tensors) -> tuple[dict[str, bool], float]:
