@@ -407,14 +407,6 @@ def _error(error: float | None, allowed: float | None) -> str:
     return f"largest error {error:.2g}{limit}"
 
 
-def _counted(count: int | None, noun: str, plurals: str = "") -> str:
-    return "" if count is None else plural(count, noun, plurals)
-
-
-def _joined(*parts: str) -> str:
-    return ", ".join(filter(None, parts)) or "no remarks"
-
-
 @finding(shows=CheckKind.OUTPUTS)
 def outputs_compared(*, error: float | None = None, allowed: float | None = None) -> str:
     return _error(error, allowed) or "equal"
@@ -423,18 +415,19 @@ def outputs_compared(*, error: float | None = None, allowed: float | None = None
 @finding(shows=CheckKind.TIMED_STEPS)
 def timed_steps_checked(
     *,
-    count: int | None = None,
+    count: int,
     error: float | None = None,
     allowed: float | None = None,
-    late: int | None = None,
-    state: int | None = None,
+    late: int = 0,
+    state: int = 0,
 ) -> str:
-    return _joined(
-        _counted(count, "block checked", "blocks checked"),
+    parts = (
+        plural(count, "block checked", "blocks checked"),
         _error(error, allowed),
         f"{late:,} with values that change between two steps" if late else "",
         f"state of {plural(state, 'tensor')} checked too" if state else "",
     )
+    return ", ".join(filter(None, parts))
 
 
 @finding(shows=CheckKind.INPUTS)
@@ -445,36 +438,34 @@ def inputs_compared(*, inputs: int | None = None) -> str:
 
 
 @finding(shows=CheckKind.NULL_ANSWERS)
-def null_answers_refused(*, count: int | None = None) -> str:
-    if count is None:
-        return "no remarks"
+def null_answers_refused(*, count: int) -> str:
     rejected = plural(count, "null answer rejected", "null answers rejected")
     return f"{rejected} (expected)"
 
 
 @finding(shows=CheckKind.DETERMINISM)
-def steps_repeated(*, count: int | None = None) -> str:
-    return _joined(_counted(count, "step agrees", "steps agree"))
+def steps_repeated(*, count: int) -> str:
+    return plural(count, "step agrees", "steps agree")
 
 
 @finding(shows=CheckKind.PHYSICS)
 def rate_below_roof(
     *,
-    count: int | None = None,
+    count: int,
     ratio: float | None = None,
     roof: str | None = None,
     rate: float | None = None,
     unit: str = "",
 ) -> str:
     if ratio is None or roof is None:
-        return _joined(_counted(count, "roof compared", "roofs compared"))
+        return plural(count, "roof compared", "roofs compared")
     reached = "its rate" if rate is None else f"{units.rate(rate)}{unit}/s"
     return f"{reached}, {ratio:.0%} of the measured roof ({roof})"
 
 
 @finding(shows=CheckKind.CONTEXT)
-def context_and_output_watched(*, count: int | None = None) -> str:
-    return _joined(_counted(count, "sample"))
+def context_and_output_watched(*, count: int) -> str:
+    return plural(count, "sample")
 
 
 def _amount(value: float) -> str:

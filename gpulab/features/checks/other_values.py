@@ -14,6 +14,7 @@ import torch
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import CheckKind
 from gpulab.engine.build import agreement, tensors
+from gpulab.engine.build.agreement import Agreement
 from gpulab.engine.build.build import Build
 from gpulab.engine.processes.failure import (
     RefusedError,
@@ -85,7 +86,7 @@ class OtherValues:
     ) -> None:
         self._stepping = stepping
         self._own = own
-        self._note = note
+        self._doubt = partial(note, CheckKind.INPUTS)
         self._passed = passed
         self._cases: list[Case] = []
         for case in cases:
@@ -93,15 +94,12 @@ class OtherValues:
         self.outputs: dict[str, Tensors] = {}
         """The baseline's, by what its values are."""
         self._bytes = 0
-        self._kinds: list[torch.Size] = []
+        self._shapes: list[torch.Size] = []
         self._items = 1.0
-        self._samples: Tensors = []
-        """Of the baseline's inputs, and of the memory that each lies in: what they are, and some of
-        their values.
-        """
+        self._samples: list[tuple[torch.Size, torch.Tensor]] = []
+        """Of the baseline's inputs, and of the memory that each lies in: some of their values."""
         self._effective: set[int] = set()
         """The baseline's inputs that its output follows, each changed by itself."""
-        self._baseline_has_state = False
 
     def compare(
         self, variant: Variant, build: Build, inputs: Tensors, *, first_process: bool
@@ -114,8 +112,6 @@ class OtherValues:
         name = variant.name
         is_baseline = name == self._stepping.baseline
         required = not is_baseline and OTHER in self.outputs
-        if is_baseline:
-            self._baseline_has_state = bool(build.state)
         if not inputs:
             return
         other = self._build_again(variant, required=required)
@@ -179,7 +175,7 @@ class OtherValues:
             agreement = self._stepping.agree(build, output, self.outputs[OTHER])
             if agreement.ok:
                 # a timed block restores state once the values are written
-                if self._baseline_has_state or not lie_in_state(build, inputs):
+                if self._stepping.baseline_has_state or not lie_in_state(build, inputs):
                     self._own[name].add(donated, output)
                 self._passed(name, CheckKind.INPUTS, inputs=len(inputs))
                 return
@@ -204,19 +200,19 @@ class OtherValues:
 
         They may belong together, so this is no proof of anything.
         """
-        kinds = [tensor.shape for tensor in inputs]
+        shapes = [tensor.shape for tensor in inputs]
         is_baseline = name == self._stepping.baseline
         if is_baseline:
             self._items = build.work.items
             self._bytes = sum(tensor.nbytes for tensor in inputs)
             held = [*inputs, *map(whole_memory, inputs)]
-            self._kinds = [tensor.shape for tensor in held]
-            self._samples = [sample_of(tensor) for tensor in held]
-        elif self._kinds and not self._holds_baselines(inputs):
+            self._shapes = shapes
+            self._samples = [(tensor.shape, sample_of(tensor)) for tensor in held]
+        elif self._samples and not self._holds_baselines(inputs):
             if build.work.items == self._items:
                 self._doubt(layout_made_in_build(name))
             return
-        elif kinds != self._kinds[: len(kinds)] or 2 * len(kinds) != len(self._kinds):
+        elif shapes != self._shapes:
             return
         effective = set()
         for place, (tensor, other) in enumerate(zip(inputs[:_MOST_INPUTS], others, strict=False)):
@@ -247,10 +243,10 @@ class OtherValues:
 
     def _is_baselines(self, tensor: torch.Tensor) -> bool:
         sample = sample_of(tensor)
-        for shape, known in zip(self._kinds, self._samples, strict=True):
-            if shape == tensor.shape and torch.allclose(known, sample, rtol=5e-2, equal_nan=True):
-                return True
-        return False
+        return any(
+            shape == tensor.shape and torch.allclose(known, sample, rtol=5e-2, equal_nan=True)
+            for shape, known in self._samples
+        )
 
     def _has_effect(self, build: Build, tensor: torch.Tensor, value: torch.Tensor) -> bool:
         """Return whether the output changes with one input; where a step fails with it, it does."""
@@ -265,36 +261,30 @@ class OtherValues:
                 return place + 1
         return None
 
-    def _doubt(self, reason: Finding) -> None:
-        self._note(CheckKind.INPUTS, reason)
-
     def try_cases(self, variant: Variant, build: Build, inputs: Tensors) -> None:
         """Catches what is left out for values that are rare, such as NaN: on all that the scenario
         says that its inputs may also be. WrongOutputError where the output is another there.
         """
-        for number, case in enumerate(self._cases):
+        for case in self._cases:
             if isinstance(case, str):
-                key = text = case
+                text = case
             else:
-                key = f"case {number}"
                 text = " ".join(f"{name}={value}" for name, value in case.items())
             is_baseline = variant.name == self._stepping.baseline
-            if not is_baseline and key not in self.outputs:
+            if not is_baseline and text not in self.outputs:
                 continue
             output = unless_it_fails(partial(self._case_output, variant, build, inputs, case))
             if is_baseline:
                 if output is not None and not tensors.has_nan(output):
-                    self.outputs[key] = output
+                    self.outputs[text] = output
                 continue
-            if output is None:
-                error = None
-                allowed = 0.0
-            else:
-                agreement = self._stepping.agree(build, output, self.outputs[key])
-                if agreement.ok:
-                    continue
-                error = agreement.error
-                allowed = agreement.tolerance
+            agreed = Agreement(False)
+            if output is not None:
+                agreed = self._stepping.agree(build, output, self.outputs[text])
+            if agreed.ok:
+                continue
+            error = agreed.error
+            allowed = agreed.tolerance
             reason = wrong_in_case(case=text, fails=output is None, error=error, allowed=allowed)
             raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
 

@@ -54,6 +54,7 @@ class Stepping:
         self.builder = builder
         self.baseline: str | None = None
         self.dtype: str | None = None
+        self.baseline_has_state = False
         self.widened: dict[str, float] = {}
         """By variant the error that is allowed where it was judged against float64."""
         self.sizes: agreement.Sizes = {}

@@ -377,7 +377,7 @@ class TimedChecks:
         build = candidate.build
         if build is None or not self._can_check(candidate):
             return None
-        if build.state and self._checker.baseline_has_state:
+        if build.state and self._checker.stepping.baseline_has_state:
             return None
         return self._checker.own.get(name)
 

@@ -105,7 +105,7 @@ class Checker:
         self.own: dict[str, Own] = {}
         """By variant what it gives in this process, for its inputs and for changes of them."""
         self._others = OtherValues(self.stepping, self.own, self._note, self._examined, cases)
-        self._names_inputs = self._output_in_inputs = self.baseline_has_state = False
+        self._names_inputs = self._output_in_inputs = False
         """Of the baseline, as are the outputs that others are compared with:"""
         self._reference: Tensors = []
         self._later: list[Tensors] = []
@@ -202,7 +202,7 @@ class Checker:
             self.still(name, build)
             return seconds
         if name == self.baseline:
-            self.baseline_has_state = bool(build.state)
+            self.stepping.baseline_has_state = bool(build.state)
         inputs = tensors.live_leaves("inputs", build.work.inputs)
         live = self.stepping.step(build)
         started = perf_counter()
@@ -257,7 +257,7 @@ class Checker:
             self.stepping.baseline = name
             self.stepping.dtype = build.work.dtype
             self._names_inputs = bool(inputs)
-            self.baseline_has_state = bool(build.state)
+            self.stepping.baseline_has_state = bool(build.state)
         if inputs:
             return
         read_only, kind = tensors.read_only(build.work.inputs)
