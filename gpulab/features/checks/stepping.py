@@ -13,6 +13,7 @@ from gpulab.engine.measure.outputs import read, step
 from gpulab.engine.processes.failure import WrongOutputError, is_out_of_memory
 from gpulab.engine.step_clock import is_asynchronous
 from gpulab.features.checks.values import distance, exchange
+from gpulab.scenario import Variant
 
 Tensors = list[torch.Tensor]
 T = TypeVar("T")
@@ -60,6 +61,14 @@ class Stepping:
         self.sizes: agreement.Sizes = {}
         self.asynchronous = False
         """Whether the step before returned what had to be waited for."""
+
+    def values_of(self, variant: Variant, seed: int) -> Tensors:
+        """Copies of the inputs that a build has with another seed."""
+        other = self.builder.build(variant, other_seed=self.builder.data_seed + seed)
+        try:
+            return tensors.kept(tensors.live_leaves("inputs", other.work.inputs))
+        finally:
+            other.close()
 
     def dtypes(self, build: Build) -> tuple[str | None, str | None]:
         """Return what the build and the baseline declare."""

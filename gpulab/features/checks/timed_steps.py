@@ -171,9 +171,7 @@ class TimedChecks:
         self._block = None
         own = self._own_of(candidate)
         build = candidate.build
-        if own is None or build is None or own.values is None:
-            return None
-        if candidate.variant.name in self._checker.drawing:
+        if own is None or build is None or candidate.variant.name in self._checker.drawing:
             return None
         inputs = tensors.live_leaves("inputs", build.work.inputs)
         copying_s = sum(tensor.nbytes for tensor in inputs) / _BYTES_PER_S
@@ -218,14 +216,7 @@ class TimedChecks:
             return
         started = perf_counter()
         with checking(CheckKind.TIMED_STEPS):
-            try:
-                output = tensors.kept(read(build, returned))
-            except RuntimeError:  # memory that a graph of the compiler has taken back
-                return
-            finally:
-                block.undo()
-                self._builder.wait()
-            self._check_output(candidate, build, block, output)
+            self._check_output(candidate, build, block, returned)
         self._spent_s += perf_counter() - started
 
     def check(self, candidates: Sequence[Candidate]) -> list[Failed]:
@@ -264,15 +255,13 @@ class TimedChecks:
         self._begins(candidate.variant.name)
         build = candidate.build
         assert build is not None
-        stepped = None
         with checking(CheckKind.TIMED_STEPS):
             if build.state and not self._context.job.increasing_memory:
                 stepped = self._steps_after_restore(build, 0, self._stateful_steps)
+                self._stepped[candidate.name] = stepped
             self._check_draws(candidate)
             self._check_changed(candidate)
             self._take([candidate], replay.repeats_of(attempt, candidate))
-        if stepped is not None:
-            self._stepped[candidate.name] = stepped
 
     def judge(self, baseline: Candidate, others: Sequence[Candidate]) -> list[Failed]:
         """Variants of which the last look differs from the baseline's, and why."""
@@ -349,11 +338,18 @@ class TimedChecks:
             )
 
     def _check_output(
-        self, candidate: Candidate, build: Build, block: _Block, output: Tensors
+        self, candidate: Candidate, build: Build, block: _Block, returned: object
     ) -> None:
         """Catches steps that compute where they are checked, and not where they are timed: what
         the last step of a timed block returned is what a first step gives for the same values.
         """
+        try:
+            output = tensors.kept(read(build, returned))
+        except RuntimeError:  # memory that a graph of the compiler has taken back
+            return
+        finally:
+            block.undo()
+            self._builder.wait()
         name = candidate.variant.name
         own = self._checker.own[name]
         expected = own.expected if block.changed else own.usual
@@ -379,7 +375,8 @@ class TimedChecks:
             return None
         if build.state and self._checker.stepping.baseline_has_state:
             return None
-        return self._checker.own.get(name)
+        own = self._checker.own.get(name)
+        return own if own is not None and own.values else None
 
     def _is_to_interrupt(self, candidate: Candidate) -> bool:
         if not self._shown[candidate.name].late:
@@ -460,19 +457,15 @@ class TimedChecks:
         those that are known.
         """
         own = self._checker.own[candidate.variant.name]
-        known = [] if own.values is None else [own.values]
+        known = [own.values] if own.values else []
         assert candidate.build is not None
         count = self._count_of_fresh(candidate.build, inputs) if known else 0
         fresh: list[Tensors] = []
         try:
             while count > len(fresh):
                 self._seeds += 1
-                seed = self._builder.data_seed + _FRESH_SEEDS + self._seeds
-                other = self._builder.build(candidate.variant, other_seed=seed)
-                try:
-                    donated = tensors.kept(tensors.live_leaves("inputs", other.work.inputs))
-                finally:
-                    other.close()
+                seed = _FRESH_SEEDS + self._seeds
+                donated = self._checker.stepping.values_of(candidate.variant, seed)
                 if not differ(inputs, donated):
                     return known
                 fresh.append(donated)
@@ -507,7 +500,7 @@ class TimedChecks:
         """
         build = candidate.build
         own = self._own_of(candidate)
-        if build is None or own is None or own.values is None or self._context.job.ranks > 1:
+        if build is None or own is None or self._context.job.ranks > 1:
             return
         inputs = tensors.live_leaves("inputs", build.work.inputs)
         write, undo = exchange(inputs, own.values)
@@ -523,14 +516,7 @@ class TimedChecks:
         clock.block(build, before + 1, lead_in=0, interruption=Interruption(before, begin))
         returned = clock.returned
         clock.forget()
-        try:
-            output = tensors.kept(read(build, returned))
-        except RuntimeError:  # memory that a graph of the compiler has taken back
-            return
-        finally:
-            undo()
-            self._builder.wait()
-        self._check_output(candidate, build, _Block(True, undo, late=True), output)
+        self._check_output(candidate, build, _Block(True, undo, late=True), returned)
 
     def _draws_once(self, build: Build) -> bool:
         states = []

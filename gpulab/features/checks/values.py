@@ -49,7 +49,7 @@ class Own:
     """Without NaN."""
     asynchronous: bool = False
     """Whether its steps return before they are done."""
-    values: Tensors | None = None
+    values: Tensors = field(default_factory=list)
     expected: Tensors = field(default_factory=list)
 
     def add(self, values: Tensors, output: Tensors) -> bool:
