@@ -18,9 +18,12 @@ def _which_output(output: int, outputs: int) -> str:
     return "its output" if outputs == 1 else f"output {output} of {outputs}"
 
 
+def _off(error: float | None) -> str:
+    return "relative error unbounded" if error is None else f"relative error {error:.2g}"
+
+
 def _relative_error(error: float | None, allowed: float) -> str:
-    relative = "unbounded" if error is None else f"{error:.2g}"
-    return f"relative error {relative}, allowed {allowed:.0e}"
+    return f"{_off(error)}, allowed {allowed:.0e}"
 
 
 # Wrong outputs
@@ -37,10 +40,8 @@ def relative_error(*, error: float | None, allowed: float, place: str = "") -> s
 
 
 @finding()
-def one_element_off(*, largest: float | None, allowed: float | None, place: str = "") -> str:
-    off = "unknown" if largest is None else f"{largest:.2g}"
-    limit = "unknown" if allowed is None else f"{allowed:.1g}"
-    return _add_place(f"one element is off by {off}, allowed {limit}", place)
+def one_element_off(*, largest: float, allowed: float, place: str = "") -> str:
+    return _add_place(f"one element is off by {largest:.2g}, allowed {allowed:.1g}", place)
 
 
 @finding()
@@ -99,10 +100,9 @@ def timed_step_is_stale(*, change: str) -> None: ...
 def gradient_differs(*, tensor: int, tensors: int, error: float | None) -> None: ...
 @finding()
 def effect_differs(*, effect: str, count: int, error: float | None) -> str:
-    relative = "unbounded" if error is None else f"{error:.2g}"
     return (
         f"its steps leave {plural(count, 'tensor')} beside their output (such as {effect}) that "
-        f"are not the baseline's: relative error {relative}"
+        f"are not the baseline's: {_off(error)}"
     )
 
 
@@ -315,10 +315,9 @@ def layout_made_in_build() -> None: ...
 
 @finding(check=CheckKind.INPUTS, short="not all inputs named")
 def inputs_incomplete(*, error: float | None) -> str:
-    relative = "unbounded" if error is None else f"{error:.2g}"
     return (
         "with the values of another seed copied into its inputs its output is not the baseline's "
-        f"(relative error {relative}), though its own build with that seed is right: name all "
+        f"({_off(error)}), though its own build with that seed is right: name all "
         "tensors that depend on the data"
     )
 

@@ -92,15 +92,15 @@ class Checker:
     def __init__(
         self,
         builder: Builder,
-        emit: Callable[[Event], None] | None = None,
-        cases: Sequence[Case] = (),
+        emit: Callable[[Event], None],
+        cases: Sequence[Case],
         *,
         roomy: bool = True,
     ) -> None:
         """`roomy`: memory for a variant's outputs and a second build, beside its own needs."""
         self._builder = builder
         self._roomy = roomy
-        self._emit: Callable[[Event], None] = emit or (lambda event: None)
+        self._emit = emit
         self.stepping = Stepping(builder)
         self.own: dict[str, Own] = {}
         """By variant what it gives in this process, for its inputs and for changes of them."""
