@@ -117,11 +117,7 @@ def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
         ]
     if own is not None:
         reported.insert(0, own)
-    ranked = sorted(
-        reported,
-        key=lambda examined: (examined.ok, examined.reason is None, bool(examined.skipped)),
-    )
-    return ranked[0] if ranked else None
+    return min(reported, key=_rank, default=None)
 
 
 def _check_of(examined: Examined, kind: CheckKind) -> Check:

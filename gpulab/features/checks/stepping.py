@@ -122,14 +122,10 @@ class Stepping:
             self.builder.wait()
 
 
-_WARMED = (torch.float32, torch.bfloat16)
-_ELEMENTS = 4096
-
-
 def warm_checks(device: torch.device) -> None:
     """Load a GPU's kernels for checks while another process has its turn: milliseconds each."""
-    for dtype in _WARMED:
-        live = [torch.rand(_ELEMENTS, device=device).to(dtype)]
+    for dtype in (torch.float32, torch.bfloat16):
+        live = [torch.rand(4096, device=device).to(dtype)]
         saved = tensors.kept(live)
         agreement.agree(live, saved)
         agreement.agree([live[0] * 2], saved)
@@ -140,5 +136,5 @@ def warm_checks(device: torch.device) -> None:
         write()
         undo()
         tensors.poison(saved)
-    torch.randn(_ELEMENTS, device=device)
+    torch.randn(4096, device=device)
     torch.cuda.synchronize(device)
