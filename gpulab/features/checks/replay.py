@@ -12,7 +12,7 @@ import copy
 import random
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import median
 from time import perf_counter
 
@@ -59,7 +59,11 @@ Clocks = tuple[WallClock, WallClock | None]
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Seconds of a step: in a block, alone after a pause, and on values written before it."""
+    """Seconds of a step: in a block, alone after a pause, and on values written before it.
+
+    What other work on the machine adds counts in the variant's favour. So of steps alone the
+    shortest counts of a variant, and the usual of the baseline; of all others the shortest.
+    """
 
     block_s: float
     alone_s: float
@@ -84,6 +88,7 @@ class TimedBuild:
     build: Build
     inputs: Sequence[torch.Tensor]
     fresh: Sequence[Sequence[torch.Tensor]]
+    is_baseline: bool
 
 
 def suspicion(
@@ -160,48 +165,28 @@ def repeats_of(attempt: int, *candidates: Candidate) -> int:
     return max(repeats, _CONFIRMING * attempt)
 
 
-@dataclass
-class Taken:
-    """Seconds of one subject, one of each kind a repeat.
-
-    What other work on the machine adds counts in the variant's favour. So of steps alone the
-    shortest counts of the variant, and the usual of the baseline; of steps on values of which each
-    is new to both, the shortest.
-    """
-
-    blocks: list[float] = field(default_factory=list)
-    alone: list[float] = field(default_factory=list)
-    same: list[float] = field(default_factory=list)
-    new: list[float] = field(default_factory=list)
-
-    def of_variant(self) -> StepTimes:
-        return self._times(min(self.alone))
-
-    def of_baseline(self) -> StepTimes:
-        return self._times(median(self.alone))
-
-    def _times(self, alone_s: float) -> StepTimes:
-        same_s = min(self.same, default=0.0)
-        return StepTimes(min(self.blocks), alone_s, same_s, min(self.new, default=0.0))
-
-
 def take(
     builder: Builder, clocks: Clocks, subjects: Sequence[TimedBuild], repeats: int, pause_s: float
-) -> list[Taken]:
+) -> list[StepTimes]:
     """Measure every subject, interleaved."""
-    taken = [Taken() for _ in subjects]
+    blocks: list[list[float]] = [[] for _ in subjects]
+    alone: list[list[float]] = [[] for _ in subjects]
     for _ in range(repeats):
-        for subject, times in zip(subjects, taken, strict=True):
+        for place, subject in enumerate(subjects):
             candidate = subject.candidate
             block = clocks[0].block(
                 subject.build, candidate.steps, lead_in=min(1, candidate.lead_in)
             )
             clocks[0].forget()
-            times.blocks.append(block.time_s)
-            times.alone.append(_alone_s(clocks, subject, block.time_s, pause_s))
-    for subject, times in zip(subjects, taken, strict=True):
+            blocks[place].append(block.time_s)
+            alone[place].append(_alone_s(clocks, subject, block.time_s, pause_s))
+    taken: list[StepTimes] = []
+    for subject, in_blocks, paused in zip(subjects, blocks, alone, strict=True):
+        same_s = new_s = 0.0
         with suppress(RuntimeError, ValueError, IndexError):  # also no memory for copies
-            times.same, times.new = _time_new_values(builder, subject)
+            same_s, new_s = _time_new_values(builder, subject)
+        alone_s = median(paused) if subject.is_baseline else min(paused)
+        taken.append(StepTimes(min(in_blocks), alone_s, same_s, new_s))
     return taken
 
 
@@ -250,12 +235,12 @@ def _pause(pause_s: float) -> None:
         pass
 
 
-def _time_new_values(builder: Builder, subject: TimedBuild) -> tuple[list[float], list[float]]:
-    """Seconds of steps, each after all values were written: the same ones, and each of the fresh
-    ones.
+def _time_new_values(builder: Builder, subject: TimedBuild) -> tuple[float, float]:
+    """Seconds of the shortest steps, each after all values were written: the same ones, and each of
+    the fresh ones; 0 where there are none.
     """
     if not subject.fresh:
-        return [], []
+        return 0.0, 0.0
     build = subject.build
     inputs = subject.inputs
     usual = tensors.kept(inputs)
@@ -273,8 +258,8 @@ def _time_new_values(builder: Builder, subject: TimedBuild) -> tuple[list[float]
         with build.context():
             mark_step()
             step_on(usual)
-            same = [step_on(usual) for _ in subject.fresh]
-            return same, [step_on(values) for values in subject.fresh]
+            same_s = min(step_on(usual) for _ in subject.fresh)
+            return same_s, min(map(step_on, subject.fresh))
     finally:
         builder.wait()
         tensors.put_back(inputs, usual)

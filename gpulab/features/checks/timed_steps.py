@@ -47,7 +47,7 @@ from gpulab.features.checks.findings import (
     timed_step_is_stale,
     timed_step_is_wrong,
 )
-from gpulab.features.checks.replay import Taken, TimedBuild
+from gpulab.features.checks.replay import StepTimes, TimedBuild
 from gpulab.features.checks.stepping import Tensors
 from gpulab.features.checks.values import Own, Write, differ, exchange, judged
 from gpulab.scenario import CONTROL
@@ -162,7 +162,7 @@ class TimedChecks:
         """Whether variants that run one at a time are looked at in this process; with"""
         self._stateful_steps = self._draw.randint(1, _MOST_STATEFUL_STEPS)
         self._pause_s = replay.pause(self._draw)
-        self._taken: dict[str, Taken] = {}
+        self._taken: dict[str, StepTimes] = {}
         """Times of the last look at each."""
         self._stepped: dict[str, _Stepped] = {}
 
@@ -438,8 +438,8 @@ class TimedChecks:
         shown = self._shown[candidate.name]
         if not {candidate.name, baseline.name} <= self._taken.keys():
             return None
-        ours = self._taken[candidate.name].of_variant()
-        theirs = self._taken[baseline.name].of_baseline()
+        ours = self._taken[candidate.name]
+        theirs = self._taken[baseline.name]
         shown.lost = replay.lost_on_new(ours, theirs)
         learns = self._context.other_clock is None
         return replay.suspicion(candidate, ours, baseline, theirs, learns=learns)
@@ -449,8 +449,9 @@ class TimedChecks:
         assert build is not None
         inputs = tensors.live_leaves("inputs", build.work.inputs)
         fresh = self._fresh_values(candidate, inputs)
-        waits = replay.waiting(build, self._checker.own[candidate.variant.name])
-        return TimedBuild(candidate, waits, inputs, fresh)
+        name = candidate.variant.name
+        waits = replay.waiting(build, self._checker.own[name])
+        return TimedBuild(candidate, waits, inputs, fresh, name == self._checker.baseline)
 
     def _fresh_values(self, candidate: Candidate, inputs: Tensors) -> list[Tensors]:
         """Values that no step ever had, by builds with other seeds; where these take too long,

@@ -226,7 +226,6 @@ def _paused() -> Iterator[None]:
 
 def _eager() -> Any:
     """Without compiled code, where there may be any."""
-    set_stance = getattr(torch.compiler, "set_stance", None)
-    if set_stance is None or "torch._dynamo" not in sys.modules:
+    if "torch._dynamo" not in sys.modules:
         return nullcontext()
-    return set_stance("force_eager")
+    return torch.compiler.set_stance("force_eager")
