@@ -444,18 +444,12 @@ class Checker:
             counts = {"outputs": len(output), "baseline": len(self._reference)}
             self.findings.append(outputs_cut_differently(name, **counts))
             return
-        for place, (own, expected) in enumerate(zip(output, self._reference, strict=True)):
-            kinds = [f"{str(part.dtype)[6:]} {list(part.shape)}" for part in (own, expected)]
-            if kinds[0] != kinds[1]:
-                self.findings.append(
-                    output_of_another_kind(
-                        name,
-                        output=place + 1,
-                        outputs=len(output),
-                        kind=kinds[0],
-                        baseline=kinds[1],
-                    )
-                )
+        for place, pair in enumerate(zip(output, self._reference, strict=True), 1):
+            kind, other = (f"{str(part.dtype)[6:]} {list(part.shape)}" for part in pair)
+            if kind != other:
+                where = {"output": place, "outputs": len(output)}
+                found = output_of_another_kind(name, **where, kind=kind, baseline=other)
+                self.findings.append(found)
                 return
 
     def _compare_gradients(self, name: str, build: Build) -> None:
@@ -505,22 +499,20 @@ class Checker:
         named = own is not None
         if own is None:
             own = [memory[effect.place][1] for effect in self._effects_of(build, memory)]
-        counts = {"count": len(own), "baseline": len(expected)}
-        if [tensor.shape for tensor in own] != [effect.after.shape for effect in expected]:
-            self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
-            return
-        begin = [effect.before for effect in expected]
-        after = self._step_from(build, own, begin)
-        tolerance = self._largest(agreement.tolerance_of, build, self._reference)
         ends = [effect.after for effect in expected]
-        updates = compare_updates(begin, after, begin, ends, tolerance=tolerance)
-        if updates.reason is not None and named:
-            reason = effect_differs(
-                name, effect=expected[0].name, count=len(own), error=updates.error
-            )
-            raise WrongOutputError(reason, updates.error, check=CheckKind.OUTPUTS)
-        if updates.reason is not None:
-            self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
+        count = len(own)
+        if [tensor.shape for tensor in own] == [tensor.shape for tensor in ends]:
+            begin = [effect.before for effect in expected]
+            after = self._step_from(build, own, begin)
+            tolerance = self._largest(agreement.tolerance_of, build, self._reference)
+            updates = compare_updates(begin, after, begin, ends, tolerance=tolerance)
+            if updates.reason is None:
+                return
+            if named:
+                effect = expected[0].name
+                reason = effect_differs(name, effect=effect, count=count, error=updates.error)
+                raise WrongOutputError(reason, updates.error, check=CheckKind.OUTPUTS)
+        self._note(CheckKind.OUTPUTS, effects_not_left(name, count=count, baseline=len(ends)))
 
     def _require_changes(self, name: str, build: Build, memory: Named) -> None:
         """Catches state of the baseline, such as running statistics, that a variant has not."""
