@@ -29,52 +29,50 @@ def _relative_error(error: float | None, allowed: float) -> str:
 # Wrong outputs
 
 
-def _add_place(text: str, place: str) -> str:
+def _at(place: str) -> str:
     """`place`: which output, which element, and what it is."""
-    return f"{text}; {place}" if place else text
+    return f"; {place}" if place else ""
 
 
 @finding()
 def relative_error(*, error: float | None, allowed: float, place: str = "") -> str:
-    return _add_place(_relative_error(error, allowed), place)
+    return f"{_relative_error(error, allowed)}{_at(place)}"
 
 
 @finding()
 def one_element_off(*, largest: float, allowed: float, place: str = "") -> str:
-    return _add_place(f"one element is off by {largest:.2g}, allowed {allowed:.1g}", place)
+    return f"one element is off by {largest:.2g}, allowed {allowed:.1g}{_at(place)}"
 
 
 @finding()
 def elements_differ(*, differ: int, elements: int, place: str = "") -> str:
-    return _add_place(f"{differ} of {elements} elements differ", place)
+    return f"{differ} of {elements} elements differ{_at(place)}"
 
 
 @finding()
 def element_counts_differ(*, elements: int, baseline: int, place: str = "") -> str:
-    counts = f"the output has {elements} elements, the baseline's {baseline}"
-    return _add_place(counts, place)
+    return f"the output has {elements} elements, the baseline's {baseline}{_at(place)}"
 
 
 @finding()
 def shapes_differ(*, shape: str, baseline: str, place: str = "") -> str:
-    shapes = f"the output has shape {shape}, the baseline's {baseline}: a dimension is lost"
-    return _add_place(shapes, place)
+    shapes = f"the output has shape {shape}, the baseline's {baseline}"
+    return f"{shapes}: a dimension is lost{_at(place)}"
 
 
 @finding()
 def output_has_nan(*, place: str = "") -> str:
-    return _add_place("the output and the baseline's do not hold NaN at the same places", place)
+    return f"the output and the baseline's do not hold NaN at the same places{_at(place)}"
 
 
 @finding()
 def farther_from_float64(
     *, error: float, allowed: float, own: float, baseline: float, place: str = ""
 ) -> str:
-    against = (
+    return (
         f"{_relative_error(error, allowed)}; against the baseline in float64 it is off by "
-        f"{own:.2g}, the baseline by {baseline:.2g}"
+        f"{own:.2g}, the baseline by {baseline:.2g}{_at(place)}"
     )
-    return _add_place(against, place)
 
 
 @finding()

@@ -266,21 +266,18 @@ class TimedChecks:
     def judge(self, baseline: Candidate, others: Sequence[Candidate]) -> list[Failed]:
         """Variants of which the last look differs from the baseline's, and why."""
         failed: list[Failed] = []
+        expected = self._stepped.get(baseline.name)
         for candidate in others:
+            actual = self._stepped.get(candidate.name)
             try:
                 with checking(CheckKind.TIMED_STEPS):
-                    self._judge(candidate, baseline)
+                    if actual and expected and tensors.finite(expected.output):
+                        self._compare_state(candidate, actual, expected, self._stateful_steps)
+                    if reason := self._suspicion(candidate, baseline):
+                        raise RefusedError(reason)
             except (WrongOutputError, RefusedError) as error:
                 failed.append((candidate, error))
         return failed
-
-    def _judge(self, candidate: Candidate, baseline: Candidate) -> None:
-        actual = self._stepped.get(candidate.name)
-        expected = self._stepped.get(baseline.name)
-        if actual is not None and expected is not None and tensors.finite(expected.output):
-            self._compare_state(candidate, actual, expected, self._stateful_steps)
-        if reason := self._suspicion(candidate, baseline):
-            raise RefusedError(reason)
 
     def _note_states(self, candidate: Candidate) -> None:
         """In the first process: catches trainings that blow up within a block, where NaNs are what
