@@ -10,6 +10,7 @@ restored on the way.
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import random
 from collections import defaultdict
@@ -49,7 +50,7 @@ from gpulab.features.checks.findings import (
 )
 from gpulab.features.checks.replay import StepTimes, TimedBuild
 from gpulab.features.checks.stepping import Tensors
-from gpulab.features.checks.values import Own, Write, differ, exchange, judged
+from gpulab.features.checks.values import OTHER, Own, Write, differ, exchange
 from gpulab.scenario import CONTROL
 
 _SHARE = 0.1
@@ -156,7 +157,7 @@ class TimedChecks:
         self._shown: defaultdict[str, _Shown] = defaultdict(_Shown)
         self._block: _Block | None = None
         self._first_noted: set[str] = set()
-        self._seeds = 0
+        self._seeds = itertools.count(_FRESH_SEEDS)
         """Of values that nobody had before."""
         self._looks = not context.number or self._draw.random() < _SLOW
         """Whether variants that run one at a time are looked at in this process; with"""
@@ -351,17 +352,22 @@ class TimedChecks:
         own = self._checker.own[name]
         expected = own.expected if block.changed else own.usual
         agreement = self._checker.stepping.agree(build, output, expected)
-        reason = judged(own, output, agreement, name) if block.changed else agreement.reason
-        # of a step whose state other steps changed before it only a stale output says anything
-        if reason is not None and build.state and reason.code != timed_step_is_stale.code:
+        error = agreement.error
+        reason = agreement.reason
+        if block.changed and own.stale(output):
+            reason = timed_step_is_stale(name, change=OTHER)
+        elif build.state:  # other steps changed it before: only a stale output says anything
             reason = None
+        elif block.changed and reason is not None:
+            allowed = agreement.tolerance
+            reason = timed_step_is_wrong(name, error=error, allowed=allowed, change=OTHER)
         if reason is not None:
-            raise WrongOutputError(reason, agreement.error)
+            raise WrongOutputError(reason, error)
         shown = self._shown[candidate.name]
         shown.blocks += 1
         shown.changed += block.changed
         shown.late += block.late
-        shown.error = max(shown.error, agreement.error or 0.0)
+        shown.error = max(shown.error, error or 0.0)
         shown.allowed = agreement.tolerance
 
     def _own_of(self, candidate: Candidate) -> Own | None:
@@ -460,9 +466,7 @@ class TimedChecks:
         count = self._count_of_fresh(candidate.build, inputs) if known else 0
         fresh: list[Tensors] = []
         try:
-            while count > len(fresh):
-                self._seeds += 1
-                seed = _FRESH_SEEDS + self._seeds
+            for seed in itertools.islice(self._seeds, count):
                 donated = self._checker.stepping.values_of(candidate.variant, seed)
                 if not differ(inputs, donated):
                     return known

@@ -14,10 +14,7 @@ from functools import partial
 
 import torch
 
-from gpulab.core.findings import Finding
 from gpulab.engine.build import tensors
-from gpulab.engine.build.agreement import Agreement
-from gpulab.features.checks.findings import timed_step_is_stale, timed_step_is_wrong
 
 Tensors = list[torch.Tensor]
 
@@ -95,17 +92,6 @@ def _distance(output: torch.Tensor, other: torch.Tensor) -> float:
 
 def _rounding(output: Sequence[torch.Tensor]) -> float:
     return max((_LEAST.get(tensor.dtype, _DEFAULT / _VISIBLE) for tensor in output), default=0.0)
-
-
-def judged(own: Own, output: Tensors, agreement: Agreement, name: str) -> Finding | None:
-    """Return what is wrong with a timed step's output on changed values; None where nothing is."""
-    if own.stale(output):
-        return timed_step_is_stale(name, change=OTHER)
-    if agreement.ok:
-        return None
-    return timed_step_is_wrong(
-        name, error=agreement.error, allowed=agreement.tolerance, change=OTHER
-    )
 
 
 Write = Callable[[], None]
