@@ -25,18 +25,25 @@ _MOST_VALUES = 10_000
 _MOST_BYTES = 1 << 28
 
 
-def gradients_of(build: Build) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """All parameters that the step can be seen to reach, in order of appearance, and their
-    gradients.
-    """
-    return [
-        (leaf.detach(), leaf.grad.detach())
+@dataclass(frozen=True)
+class Gradients:
+    """The gradients that a step left in `.grad`, and the parameters that they belong to."""
+
+    parameters: list[torch.Tensor] = field(default_factory=list)
+    left: list[torch.Tensor] = field(default_factory=list)
+
+
+def gradients_of(build: Build) -> Gradients:
+    """Copies of all that the step can be seen to reach, in order of appearance."""
+    found = [
+        (leaf, leaf.grad)
         for _, leaf in _reached(build)
         if leaf.is_leaf
         and leaf.requires_grad
         and leaf.grad is not None
         and leaf.grad.layout == torch.strided
     ]
+    return Gradients(*(tensors.kept([pair[side] for pair in found]) for side in (0, 1)))
 
 
 @dataclass(frozen=True)
@@ -162,11 +169,11 @@ _STEP_ERROR = 0.8
 updates have the sign of a gradient, which may be noise; one that is left out is an error of a whole
 step.
 """
-FIRST = 1e-2
+_FIRST = 1e-2
 """What a first update, or a gradient, may be off by where all is computed in fp32."""
 _TIMES_TOLERANCE = 10.0
 """The same in lower precision, in tolerances of an output."""
-_LOOSER = 4.0
+LOOSER = 4.0
 """Times by which each further step of a training loosens it."""
 _NOISY_SHARE = 0.15
 """The part of the elements whose updates may be off by more: those of which the gradient is noise.
@@ -227,7 +234,7 @@ def compare_updates(
     that of an output.
     """
     errors: list[float] = []
-    first = allowed_of_first(tolerance) * _LOOSER ** (steps - 1)
+    first = allowed_of_first(tolerance) * LOOSER ** (steps - 1)
     moves = off = 0
     errors_off: list[torch.Tensor] = []
     has_moved = False
@@ -274,15 +281,7 @@ def _allowed(first: float, expected: torch.Tensor, after: torch.Tensor) -> torch
 
 def allowed_of_first(tolerance: float) -> float:
     """The relative error of a first update, or a gradient, of what is held to a tolerance."""
-    return FIRST if tolerance <= _FP32 else min(_ALLOWED, _TIMES_TOLERANCE * tolerance)
-
-
-@dataclass(frozen=True)
-class Gradients:
-    """The gradients that a step left in `.grad`, and the parameters that they belong to."""
-
-    parameters: list[torch.Tensor] = field(default_factory=list)
-    left: list[torch.Tensor] = field(default_factory=list)
+    return _FIRST if tolerance <= _FP32 else min(_ALLOWED, _TIMES_TOLERANCE * tolerance)
 
 
 def worst_gradient(

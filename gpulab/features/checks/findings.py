@@ -18,62 +18,61 @@ def _which_output(output: int, outputs: int) -> str:
     return "its output" if outputs == 1 else f"output {output} of {outputs}"
 
 
+def _off(error: float | None) -> str:
+    return "relative error unbounded" if error is None else f"relative error {error:.2g}"
+
+
 def _relative_error(error: float | None, allowed: float) -> str:
-    relative = "unbounded" if error is None else f"{error:.2g}"
-    return f"relative error {relative}, allowed {allowed:.0e}"
+    return f"{_off(error)}, allowed {allowed:.0e}"
 
 
 # Wrong outputs
 
 
-def _add_place(text: str, place: str) -> str:
+def _at(place: str) -> str:
     """`place`: which output, which element, and what it is."""
-    return f"{text}; {place}" if place else text
+    return f"; {place}" if place else ""
 
 
 @finding()
 def relative_error(*, error: float | None, allowed: float, place: str = "") -> str:
-    return _add_place(_relative_error(error, allowed), place)
+    return f"{_relative_error(error, allowed)}{_at(place)}"
 
 
 @finding()
-def one_element_off(*, largest: float | None, allowed: float | None, place: str = "") -> str:
-    off = "unknown" if largest is None else f"{largest:.2g}"
-    limit = "unknown" if allowed is None else f"{allowed:.1g}"
-    return _add_place(f"one element is off by {off}, allowed {limit}", place)
+def one_element_off(*, largest: float, allowed: float, place: str = "") -> str:
+    return f"one element is off by {largest:.2g}, allowed {allowed:.1g}{_at(place)}"
 
 
 @finding()
 def elements_differ(*, differ: int, elements: int, place: str = "") -> str:
-    return _add_place(f"{differ} of {elements} elements differ", place)
+    return f"{differ} of {elements} elements differ{_at(place)}"
 
 
 @finding()
 def element_counts_differ(*, elements: int, baseline: int, place: str = "") -> str:
-    counts = f"the output has {elements} elements, the baseline's {baseline}"
-    return _add_place(counts, place)
+    return f"the output has {elements} elements, the baseline's {baseline}{_at(place)}"
 
 
 @finding()
 def shapes_differ(*, shape: str, baseline: str, place: str = "") -> str:
-    shapes = f"the output has shape {shape}, the baseline's {baseline}: a dimension is lost"
-    return _add_place(shapes, place)
+    shapes = f"the output has shape {shape}, the baseline's {baseline}"
+    return f"{shapes}: a dimension is lost{_at(place)}"
 
 
 @finding()
 def output_has_nan(*, place: str = "") -> str:
-    return _add_place("the output and the baseline's do not hold NaN at the same places", place)
+    return f"the output and the baseline's do not hold NaN at the same places{_at(place)}"
 
 
 @finding()
 def farther_from_float64(
     *, error: float, allowed: float, own: float, baseline: float, place: str = ""
 ) -> str:
-    against = (
+    return (
         f"{_relative_error(error, allowed)}; against the baseline in float64 it is off by "
-        f"{own:.2g}, the baseline by {baseline:.2g}"
+        f"{own:.2g}, the baseline by {baseline:.2g}{_at(place)}"
     )
-    return _add_place(against, place)
 
 
 @finding()
@@ -99,10 +98,9 @@ def timed_step_is_stale(*, change: str) -> None: ...
 def gradient_differs(*, tensor: int, tensors: int, error: float | None) -> None: ...
 @finding()
 def effect_differs(*, effect: str, count: int, error: float | None) -> str:
-    relative = "unbounded" if error is None else f"{error:.2g}"
     return (
         f"its steps leave {plural(count, 'tensor')} beside their output (such as {effect}) that "
-        f"are not the baseline's: relative error {relative}"
+        f"are not the baseline's: {_off(error)}"
     )
 
 
@@ -315,10 +313,9 @@ def layout_made_in_build() -> None: ...
 
 @finding(check=CheckKind.INPUTS, short="not all inputs named")
 def inputs_incomplete(*, error: float | None) -> str:
-    relative = "unbounded" if error is None else f"{error:.2g}"
     return (
         "with the values of another seed copied into its inputs its output is not the baseline's "
-        f"(relative error {relative}), though its own build with that seed is right: name all "
+        f"({_off(error)}), though its own build with that seed is right: name all "
         "tensors that depend on the data"
     )
 
@@ -407,14 +404,6 @@ def _error(error: float | None, allowed: float | None) -> str:
     return f"largest error {error:.2g}{limit}"
 
 
-def _counted(count: int | None, noun: str, plurals: str = "") -> str:
-    return "" if count is None else plural(count, noun, plurals)
-
-
-def _joined(*parts: str) -> str:
-    return ", ".join(filter(None, parts)) or "no remarks"
-
-
 @finding(shows=CheckKind.OUTPUTS)
 def outputs_compared(*, error: float | None = None, allowed: float | None = None) -> str:
     return _error(error, allowed) or "equal"
@@ -423,18 +412,19 @@ def outputs_compared(*, error: float | None = None, allowed: float | None = None
 @finding(shows=CheckKind.TIMED_STEPS)
 def timed_steps_checked(
     *,
-    count: int | None = None,
+    count: int,
     error: float | None = None,
     allowed: float | None = None,
-    late: int | None = None,
-    state: int | None = None,
+    late: int = 0,
+    state: int = 0,
 ) -> str:
-    return _joined(
-        _counted(count, "block checked", "blocks checked"),
+    parts = (
+        plural(count, "block checked", "blocks checked"),
         _error(error, allowed),
         f"{late:,} with values that change between two steps" if late else "",
         f"state of {plural(state, 'tensor')} checked too" if state else "",
     )
+    return ", ".join(filter(None, parts))
 
 
 @finding(shows=CheckKind.INPUTS)
@@ -445,36 +435,34 @@ def inputs_compared(*, inputs: int | None = None) -> str:
 
 
 @finding(shows=CheckKind.NULL_ANSWERS)
-def null_answers_refused(*, count: int | None = None) -> str:
-    if count is None:
-        return "no remarks"
+def null_answers_refused(*, count: int) -> str:
     rejected = plural(count, "null answer rejected", "null answers rejected")
     return f"{rejected} (expected)"
 
 
 @finding(shows=CheckKind.DETERMINISM)
-def steps_repeated(*, count: int | None = None) -> str:
-    return _joined(_counted(count, "step agrees", "steps agree"))
+def steps_repeated(*, count: int) -> str:
+    return plural(count, "step agrees", "steps agree")
 
 
 @finding(shows=CheckKind.PHYSICS)
 def rate_below_roof(
     *,
-    count: int | None = None,
+    count: int,
     ratio: float | None = None,
     roof: str | None = None,
     rate: float | None = None,
     unit: str = "",
 ) -> str:
     if ratio is None or roof is None:
-        return _joined(_counted(count, "roof compared", "roofs compared"))
+        return plural(count, "roof compared", "roofs compared")
     reached = "its rate" if rate is None else f"{units.rate(rate)}{unit}/s"
     return f"{reached}, {ratio:.0%} of the measured roof ({roof})"
 
 
 @finding(shows=CheckKind.CONTEXT)
-def context_and_output_watched(*, count: int | None = None) -> str:
-    return _joined(_counted(count, "sample"))
+def context_and_output_watched(*, count: int) -> str:
+    return plural(count, "sample")
 
 
 def _amount(value: float) -> str:

@@ -14,6 +14,7 @@ import torch
 from gpulab.core.findings import Finding
 from gpulab.core.statuses import CheckKind
 from gpulab.engine.build import agreement, tensors
+from gpulab.engine.build.agreement import Agreement
 from gpulab.engine.build.build import Build
 from gpulab.engine.processes.failure import (
     RefusedError,
@@ -34,7 +35,7 @@ from gpulab.features.checks.findings import (
     wrong_in_case,
 )
 from gpulab.features.checks.stepping import Stepping, Tensors, lie_in_state, unless_it_fails
-from gpulab.features.checks.values import AllValues, Own
+from gpulab.features.checks.values import OTHER, Own
 from gpulab.scenario import Param, Variant
 
 _SAMPLES = 256
@@ -63,7 +64,6 @@ _OTHER_SEED = 700_001
 """Added to the seed of a process: that of the builds whose values are copied."""
 _MOST_INPUTS = 8
 """That are changed one by one."""
-OTHER = "another seed"
 _DIRECT = "another seed, by its own build"
 Case = str | Mapping[str, Param]
 
@@ -86,7 +86,7 @@ class OtherValues:
     ) -> None:
         self._stepping = stepping
         self._own = own
-        self._note = note
+        self._doubt = partial(note, CheckKind.INPUTS)
         self._passed = passed
         self._cases: list[Case] = []
         for case in cases:
@@ -94,15 +94,12 @@ class OtherValues:
         self.outputs: dict[str, Tensors] = {}
         """The baseline's, by what its values are."""
         self._bytes = 0
-        self._kinds: list[torch.Size] = []
+        self._shapes: list[torch.Size] = []
         self._items = 1.0
-        self._samples: Tensors = []
-        """Of the baseline's inputs, and of the memory that each lies in: what they are, and some of
-        their values.
-        """
+        self._samples: list[tuple[torch.Size, torch.Tensor]] = []
+        """Of the baseline's inputs, and of the memory that each lies in: some of their values."""
         self._effective: set[int] = set()
         """The baseline's inputs that its output follows, each changed by itself."""
-        self._baseline_has_state = False
 
     def compare(
         self, variant: Variant, build: Build, inputs: Tensors, *, first_process: bool
@@ -115,8 +112,6 @@ class OtherValues:
         name = variant.name
         is_baseline = name == self._stepping.baseline
         required = not is_baseline and OTHER in self.outputs
-        if is_baseline:
-            self._baseline_has_state = bool(build.state)
         if not inputs:
             return
         other = self._build_again(variant, required=required)
@@ -136,11 +131,10 @@ class OtherValues:
                 if first_process:
                     self._doubt(unchanged(name))
                 return
-            change = AllValues(OTHER, donated)
             if is_baseline:
-                self._refer(name, build, other, change, inputs)
+                self._refer(name, build, other, donated, inputs)
             elif required:
-                self._follow(name, build, other, change, inputs)
+                self._follow(name, build, other, donated, inputs)
         finally:
             other.close()
 
@@ -155,17 +149,17 @@ class OtherValues:
             return None
 
     def _refer(
-        self, name: str, build: Build, other: Build, change: AllValues, inputs: Tensors
+        self, name: str, build: Build, other: Build, donated: Tensors, inputs: Tensors
     ) -> None:
         """The baseline's outputs for another seed: values copied, and by that seed's own build."""
-        output = unless_it_fails(lambda: self._stepping.output(build, change, inputs))
+        output = unless_it_fails(lambda: self._stepping.output(build, donated, inputs))
         direct = None if output is None else unless_it_fails(lambda: self._first_output(other))
         if output is None or direct is None or tensors.has_nan(output):
             return
         self.outputs[OTHER] = output
         self.outputs[_DIRECT] = direct
         agreement.learn(self._stepping.sizes, output)
-        if not self._own[name].add(change, output):
+        if not self._own[name].add(donated, output):
             self._doubt(output_ignores_change(name))
 
     def _first_output(self, build: Build) -> Tensors:
@@ -173,21 +167,19 @@ class OtherValues:
         return tensors.kept(self._stepping.step(build))
 
     def _follow(
-        self, name: str, build: Build, other: Build, change: AllValues, inputs: Tensors
+        self, name: str, build: Build, other: Build, donated: Tensors, inputs: Tensors
     ) -> None:
         """A variant's output for another seed's values is the baseline's. WrongOutputError."""
         with checking(CheckKind.OUTPUTS):
-            output = self._stepping.output(build, change, inputs)
+            output = self._stepping.output(build, donated, inputs)
             agreement = self._stepping.agree(build, output, self.outputs[OTHER])
             if agreement.ok:
                 # a timed block restores state once the values are written
-                if self._baseline_has_state or not lie_in_state(build, inputs):
-                    self._own[name].add(change, output)
-                self._passed(
-                    name, CheckKind.INPUTS, inputs=len(inputs), allowed=agreement.tolerance
-                )
+                if self._stepping.baseline_has_state or not lie_in_state(build, inputs):
+                    self._own[name].add(donated, output)
+                self._passed(name, CheckKind.INPUTS, inputs=len(inputs))
                 return
-            if place := self._ignored(build, change, inputs):
+            if place := self._ignored(build, donated, inputs):
                 ignored = ignores_its_inputs(input=place, inputs=len(inputs))
                 raise WrongOutputError(ignored, agreement.error)
             if self._stepping.agree(build, self._first_output(other), self.outputs[_DIRECT]).ok:
@@ -208,19 +200,19 @@ class OtherValues:
 
         They may belong together, so this is no proof of anything.
         """
-        kinds = [tensor.shape for tensor in inputs]
+        shapes = [tensor.shape for tensor in inputs]
         is_baseline = name == self._stepping.baseline
         if is_baseline:
             self._items = build.work.items
             self._bytes = sum(tensor.nbytes for tensor in inputs)
             held = [*inputs, *map(whole_memory, inputs)]
-            self._kinds = [tensor.shape for tensor in held]
-            self._samples = [sample_of(tensor) for tensor in held]
-        elif self._kinds and not self._holds_baselines(inputs):
+            self._shapes = shapes
+            self._samples = [(tensor.shape, sample_of(tensor)) for tensor in held]
+        elif self._samples and not self._holds_baselines(inputs):
             if build.work.items == self._items:
                 self._doubt(layout_made_in_build(name))
             return
-        elif kinds != self._kinds[: len(kinds)] or 2 * len(kinds) != len(self._kinds):
+        elif shapes != self._shapes:
             return
         effective = set()
         for place, (tensor, other) in enumerate(zip(inputs[:_MOST_INPUTS], others, strict=False)):
@@ -251,55 +243,48 @@ class OtherValues:
 
     def _is_baselines(self, tensor: torch.Tensor) -> bool:
         sample = sample_of(tensor)
-        for shape, known in zip(self._kinds, self._samples, strict=True):
-            if shape == tensor.shape and torch.allclose(known, sample, rtol=5e-2, equal_nan=True):
-                return True
-        return False
+        return any(
+            shape == tensor.shape and torch.allclose(known, sample, rtol=5e-2, equal_nan=True)
+            for shape, known in self._samples
+        )
 
     def _has_effect(self, build: Build, tensor: torch.Tensor, value: torch.Tensor) -> bool:
         """Return whether the output changes with one input; where a step fails with it, it does."""
         usual = tensors.kept(self._stepping.step(build))
-        change = AllValues(OTHER, [value])
-        output = unless_it_fails(lambda: self._stepping.output(build, change, [tensor]))
+        output = unless_it_fails(lambda: self._stepping.output(build, [value], [tensor]))
         return output is None or tensors.changed(output, usual)
 
-    def _ignored(self, build: Build, change: AllValues, inputs: Tensors) -> int | None:
+    def _ignored(self, build: Build, donated: Tensors, inputs: Tensors) -> int | None:
         """The first input, from 1, that another seed changes and the output does not follow."""
-        for place, (tensor, value) in enumerate(zip(inputs, change.values, strict=True)):
+        for place, (tensor, value) in enumerate(zip(inputs, donated, strict=True)):
             if tensors.changed([tensor], [value]) and not self._has_effect(build, tensor, value):
                 return place + 1
         return None
-
-    def _doubt(self, reason: Finding) -> None:
-        self._note(CheckKind.INPUTS, reason)
 
     def try_cases(self, variant: Variant, build: Build, inputs: Tensors) -> None:
         """Catches what is left out for values that are rare, such as NaN: on all that the scenario
         says that its inputs may also be. WrongOutputError where the output is another there.
         """
-        for number, case in enumerate(self._cases):
+        for case in self._cases:
             if isinstance(case, str):
-                key = text = case
+                text = case
             else:
-                key = f"case {number}"
                 text = " ".join(f"{name}={value}" for name, value in case.items())
             is_baseline = variant.name == self._stepping.baseline
-            if not is_baseline and key not in self.outputs:
+            if not is_baseline and text not in self.outputs:
                 continue
             output = unless_it_fails(partial(self._case_output, variant, build, inputs, case))
             if is_baseline:
                 if output is not None and not tensors.has_nan(output):
-                    self.outputs[key] = output
+                    self.outputs[text] = output
                 continue
-            if output is None:
-                error = None
-                allowed = 0.0
-            else:
-                agreement = self._stepping.agree(build, output, self.outputs[key])
-                if agreement.ok:
-                    continue
-                error = agreement.error
-                allowed = agreement.tolerance
+            agreed = Agreement(False)
+            if output is not None:
+                agreed = self._stepping.agree(build, output, self.outputs[text])
+            if agreed.ok:
+                continue
+            error = agreed.error
+            allowed = agreed.tolerance
             reason = wrong_in_case(case=text, fails=output is None, error=error, allowed=allowed)
             raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import median
 from time import perf_counter
 
@@ -59,7 +59,11 @@ Clocks = tuple[WallClock, WallClock | None]
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Seconds of a step: in a block, alone after a pause, and on values written before it."""
+    """Seconds of a step: in a block, alone after a pause, and on values written before it.
+
+    What other work on the machine adds counts in the variant's favour. So of steps alone the
+    shortest counts of a variant, and the usual of the baseline; of all others the shortest.
+    """
 
     block_s: float
     alone_s: float
@@ -78,40 +82,13 @@ class StepTimes:
 
 @dataclass(frozen=True)
 class TimedBuild:
-    """One candidate with what is known of it; `fresh` makes values that its steps never had."""
+    """One candidate, its build with steps that wait, and `fresh` values that these never had."""
 
     candidate: Candidate
     build: Build
     inputs: Sequence[torch.Tensor]
-    own: Own
-    fresh: Callable[[], Sequence[Sequence[torch.Tensor]]]
-
-
-def examine(
-    builder: Builder,
-    clocks: Clocks,
-    variant: TimedBuild,
-    baseline: TimedBuild,
-    draw: random.Random,
-    known: StepTimes | None = None,
-) -> tuple[StepTimes, StepTimes, Finding | None]:
-    """The times of a variant's steps and the baseline's, and what is suspicious about them each
-    time they are taken.
-
-    `known` are the baseline's of a moment ago, which stand for it until something is suspicious.
-    """
-    pause_s = pause(draw)
-    for attempt in range(CONFIRM):
-        repeats = repeats_of(attempt, variant, baseline)
-        subjects = [variant] if known and not attempt else [variant, baseline]
-        taken = take(builder, clocks, subjects, repeats, pause_s)
-        ours = taken[0].of_variant()
-        theirs = known if known and not attempt else taken[1].of_baseline()
-        learns = clocks[1] is None
-        reason = suspicion(variant.candidate, ours, baseline.candidate, theirs, learns=learns)
-        if reason is None:
-            break
-    return ours, theirs, reason
+    fresh: Sequence[Sequence[torch.Tensor]]
+    is_baseline: bool
 
 
 def suspicion(
@@ -181,59 +158,35 @@ def pause(draw: random.Random) -> float:
     return float(low * (high / low) ** draw.random())
 
 
-def repeats_of(attempt: int, *subjects: TimedBuild) -> int:
+def repeats_of(attempt: int, *candidates: Candidate) -> int:
     """Return how often all is taken, the more the more often it was suspicious."""
-    step_s = sum(subject.candidate.step_s for subject in subjects)
+    step_s = sum(candidate.step_s for candidate in candidates)
     repeats = max(1, min(_REPEATS, int(_MOST_S / (step_s * _STEPS))))
     return max(repeats, _CONFIRMING * attempt)
 
 
-@dataclass
-class Taken:
-    """Seconds of one subject, one of each kind a repeat.
-
-    What other work on the machine adds counts in the variant's favour. So of steps alone the
-    shortest counts of the variant, and the usual of the baseline; of steps on values of which each
-    is new to both, the shortest.
-    """
-
-    blocks: list[float] = field(default_factory=list)
-    alone: list[float] = field(default_factory=list)
-    same: list[float] = field(default_factory=list)
-    new: list[float] = field(default_factory=list)
-
-    def of_variant(self) -> StepTimes:
-        return self._times(min(self.alone))
-
-    def of_baseline(self) -> StepTimes:
-        return self._times(median(self.alone))
-
-    def _times(self, alone_s: float) -> StepTimes:
-        same_s = min(self.same, default=0.0)
-        return StepTimes(min(self.blocks), alone_s, same_s, min(self.new, default=0.0))
-
-
 def take(
     builder: Builder, clocks: Clocks, subjects: Sequence[TimedBuild], repeats: int, pause_s: float
-) -> list[Taken]:
+) -> list[StepTimes]:
     """Measure every subject, interleaved."""
-    taken = [Taken() for _ in subjects]
-    fresh = [subject.fresh() for subject in subjects]
-    waited_for = [
-        replace(subject, build=waiting(subject.build, subject.own)) for subject in subjects
-    ]
+    blocks: list[list[float]] = [[] for _ in subjects]
+    alone: list[list[float]] = [[] for _ in subjects]
     for _ in range(repeats):
-        for subject, times in zip(waited_for, taken, strict=True):
+        for place, subject in enumerate(subjects):
             candidate = subject.candidate
             block = clocks[0].block(
                 subject.build, candidate.steps, lead_in=min(1, candidate.lead_in)
             )
             clocks[0].forget()
-            times.blocks.append(block.time_s)
-            times.alone.append(_alone_s(clocks, subject, block.time_s, pause_s))
-    for subject, times, values in zip(waited_for, taken, fresh, strict=True):
+            blocks[place].append(block.time_s)
+            alone[place].append(_alone_s(clocks, subject, block.time_s, pause_s))
+    taken: list[StepTimes] = []
+    for subject, in_blocks, paused in zip(subjects, blocks, alone, strict=True):
+        same_s = new_s = 0.0
         with suppress(RuntimeError, ValueError, IndexError):  # also no memory for copies
-            times.same, times.new = _time_new_values(builder, subject, values)
+            same_s, new_s = _time_new_values(builder, subject)
+        alone_s = median(paused) if subject.is_baseline else min(paused)
+        taken.append(StepTimes(min(in_blocks), alone_s, same_s, new_s))
     return taken
 
 
@@ -282,14 +235,12 @@ def _pause(pause_s: float) -> None:
         pass
 
 
-def _time_new_values(
-    builder: Builder, subject: TimedBuild, fresh: Sequence[Sequence[torch.Tensor]]
-) -> tuple[list[float], list[float]]:
-    """Seconds of steps, each after all values were written: the same ones, and each of the fresh
-    ones.
+def _time_new_values(builder: Builder, subject: TimedBuild) -> tuple[float, float]:
+    """Seconds of the shortest steps, each after all values were written: the same ones, and each of
+    the fresh ones; 0 where there are none.
     """
-    if not fresh:
-        return [], []
+    if not subject.fresh:
+        return 0.0, 0.0
     build = subject.build
     inputs = subject.inputs
     usual = tensors.kept(inputs)
@@ -307,8 +258,8 @@ def _time_new_values(
         with build.context():
             mark_step()
             step_on(usual)
-            same = [step_on(usual) for _ in fresh]
-            return same, [step_on(values) for values in fresh]
+            same_s = min(step_on(usual) for _ in subject.fresh)
+            return same_s, min(map(step_on, subject.fresh))
     finally:
         builder.wait()
         tensors.put_back(inputs, usual)

@@ -117,11 +117,7 @@ def _examined(evidence: Evidence, kind: CheckKind) -> Examined | None:
         ]
     if own is not None:
         reported.insert(0, own)
-    ranked = sorted(
-        reported,
-        key=lambda examined: (examined.ok, examined.reason is None, bool(examined.skipped)),
-    )
-    return ranked[0] if ranked else None
+    return min(reported, key=_rank, default=None)
 
 
 def _check_of(examined: Examined, kind: CheckKind) -> Check:
@@ -382,16 +378,10 @@ def _ran(event: Examined) -> bool:
 
 
 def _merged(name: str, before: Value, after: Value) -> Value:
-    if not _is_number(before) or not _is_number(after):
+    if not isinstance(before, (int, float)) or not isinstance(after, (int, float)):
         return before if after is None else after
-    assert isinstance(before, (int, float))
-    assert isinstance(after, (int, float))
-    # Counts of what a process did; of other numbers the largest stands, and of all else the last.
-    return before + after if name in frozenset({"late"}) else max(before, after)
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    # A count of what a process did; of other numbers the largest stands, of all else the last.
+    return before + after if name == "late" else max(before, after)
 
 
 @dataclass

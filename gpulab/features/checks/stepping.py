@@ -12,7 +12,8 @@ from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.measure.outputs import read, step
 from gpulab.engine.processes.failure import WrongOutputError, is_out_of_memory
 from gpulab.engine.step_clock import is_asynchronous
-from gpulab.features.checks.values import AllValues, distance
+from gpulab.features.checks.values import distance, exchange
+from gpulab.scenario import Variant
 
 Tensors = list[torch.Tensor]
 T = TypeVar("T")
@@ -54,11 +55,20 @@ class Stepping:
         self.builder = builder
         self.baseline: str | None = None
         self.dtype: str | None = None
+        self.baseline_has_state = False
         self.widened: dict[str, float] = {}
         """By variant the error that is allowed where it was judged against float64."""
         self.sizes: agreement.Sizes = {}
         self.asynchronous = False
         """Whether the step before returned what had to be waited for."""
+
+    def values_of(self, variant: Variant, seed: int) -> Tensors:
+        """Copies of the inputs that a build has with another seed."""
+        other = self.builder.build(variant, other_seed=self.builder.data_seed + seed)
+        try:
+            return tensors.kept(tensors.live_leaves("inputs", other.work.inputs))
+        finally:
+            other.close()
 
     def dtypes(self, build: Build) -> tuple[str | None, str | None]:
         """Return what the build and the baseline declare."""
@@ -93,9 +103,9 @@ class Stepping:
         self.builder.wait()
         return live
 
-    def output(self, build: Build, change: AllValues, inputs: Tensors) -> Tensors:
-        """Copies of the output of a step on changed inputs, whose values are put back after it."""
-        write, undo = change.on(inputs)
+    def output(self, build: Build, values: Tensors, inputs: Tensors) -> Tensors:
+        """Copies of the output of a step on other values of inputs, which are put back after it."""
+        write, undo = exchange(inputs, values)
 
         def write_again() -> None:
             write()
@@ -112,23 +122,19 @@ class Stepping:
             self.builder.wait()
 
 
-_WARMED = (torch.float32, torch.bfloat16)
-_ELEMENTS = 4096
-
-
 def warm_checks(device: torch.device) -> None:
     """Load a GPU's kernels for checks while another process has its turn: milliseconds each."""
-    for dtype in _WARMED:
-        live = [torch.rand(_ELEMENTS, device=device).to(dtype)]
+    for dtype in (torch.float32, torch.bfloat16):
+        live = [torch.rand(4096, device=device).to(dtype)]
         saved = tensors.kept(live)
         agreement.agree(live, saved)
         agreement.agree([live[0] * 2], saved)
         tensors.finite(live)
         tensors.changed(live, saved)
         distance(live, saved)
-        write, undo = AllValues("", saved).on(live)
+        write, undo = exchange(live, saved)
         write()
         undo()
         tensors.poison(saved)
-    torch.randn(_ELEMENTS, device=device)
+    torch.randn(4096, device=device)
     torch.cuda.synchronize(device)

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 
-from gpulab.core.findings import Finding
 from gpulab.engine.build import tensors
-from gpulab.engine.build.agreement import Agreement
-from gpulab.features.checks.findings import timed_step_is_stale, timed_step_is_wrong
 
 Tensors = list[torch.Tensor]
 
+OTHER = "another seed"
 _VISIBLE = 8.0
 """Times the difference of two steps on the same values by which a change must be seen."""
 _OLD = 0.25
@@ -37,40 +36,34 @@ _LEAST = {
 _DEFAULT = 0.2
 
 
-@dataclass(frozen=True, eq=False)
-class Expected:
-    """The output that a variant has for changed values of its inputs."""
-
-    change: AllValues
-    output: Tensors
-
-
 @dataclass
 class Own:
-    """The outputs of a variant in this process: for its inputs as they are, and for changes."""
+    """The outputs of a variant in this process: for its inputs as they are, and for other `values`
+    of them, if it shows any.
+    """
 
     usual: Tensors
     """Without NaN."""
-    expected: list[Expected] = field(default_factory=list)
     asynchronous: bool = False
     """Whether its steps return before they are done."""
+    values: Tensors = field(default_factory=list)
+    expected: Tensors = field(default_factory=list)
 
-    def add(self, change: AllValues, output: Tensors) -> bool:
-        """Keep a change that the output shows; whether it does."""
-        if tensors.has_nan(output) or not self._shows(output):
+    def add(self, values: Tensors, output: Tensors) -> bool:
+        """Keep values that the output shows; whether it does."""
+        shows = distance(output, self.usual) > _VISIBLE * _rounding(output)
+        if tensors.has_nan(output) or not shows:
             return False
-        self.expected.append(Expected(change, output))
+        self.values = values
+        self.expected = output
         return True
 
-    def _shows(self, output: Tensors) -> bool:
-        return distance(output, self.usual) > _VISIBLE * _rounding(output)
-
-    def stale(self, output: Tensors, expected: Expected) -> bool:
+    def stale(self, output: Tensors) -> bool:
         """Return whether an output is that of the values before the change."""
-        apart = distance(expected.output, self.usual)
+        apart = distance(self.expected, self.usual)
         return (
             distance(output, self.usual) < _OLD * apart
-            and distance(output, expected.output) > _NEW * apart
+            and distance(output, self.expected) > _NEW * apart
         )
 
 
@@ -101,36 +94,13 @@ def _rounding(output: Sequence[torch.Tensor]) -> float:
     return max((_LEAST.get(tensor.dtype, _DEFAULT / _VISIBLE) for tensor in output), default=0.0)
 
 
-def judged(
-    own: Own, expected: Expected, output: Tensors, agreement: Agreement, name: str
-) -> Finding | None:
-    """Return what is wrong with a timed step's output on changed values; None where nothing is."""
-    if own.stale(output, expected):
-        return timed_step_is_stale(name, change=expected.change.name)
-    if agreement.ok:
-        return None
-    return timed_step_is_wrong(
-        name, error=agreement.error, allowed=agreement.tolerance, change=expected.change.name
-    )
-
-
 Write = Callable[[], None]
-Kind = tuple[torch.Size, torch.dtype]
 
 
-@dataclass(frozen=True)
-class AllValues:
-    """Values of every input, as a build made them or a case says."""
-
-    name: str
-    values: Sequence[torch.Tensor]
-
-    def on(self, inputs: Sequence[torch.Tensor]) -> tuple[Write, Write]:
-        """(writes them, puts back what is there now)."""
-        saved = tensors.kept(inputs)
-        return lambda: tensors.put_back(inputs, self.values), lambda: tensors.put_back(
-            inputs, saved
-        )
+def exchange(inputs: Tensors, values: Tensors) -> tuple[Write, Write]:
+    """(writes values into the inputs, puts back what is there now)."""
+    put_back = partial(tensors.put_back, inputs)
+    return partial(put_back, values), partial(put_back, tensors.kept(inputs))
 
 
 def flipped(tensor: torch.Tensor) -> torch.Tensor | None:
@@ -151,14 +121,8 @@ def is_zero(tensor: torch.Tensor) -> bool:
 
 def differ(inputs: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool | None:
     """Return whether any element differs; None where shapes do, so that no value can be copied."""
-    if [kind(tensor) for tensor in inputs] != [kind(tensor) for tensor in others]:
-        return None
-    return tensors.changed(inputs, others)
-
-
-def kind(tensor: torch.Tensor) -> Kind:
-    """Return what two tensors share of which one may take the values of the other."""
-    return tensor.shape, tensor.dtype
+    kinds = [[(tensor.shape, tensor.dtype) for tensor in part] for part in (inputs, others)]
+    return tensors.changed(inputs, others) if kinds[0] == kinds[1] else None
 
 
 _RARE = 0.01
@@ -185,16 +149,11 @@ CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 FREE = ("zeros", "signs", "scales", "infinities")
 
 
-def case(name: str, inputs: Sequence[torch.Tensor]) -> AllValues:
+def case(name: str, inputs: Sequence[torch.Tensor]) -> Tensors:
     """The values of the inputs in a case of that name."""
-    change = CASES[name]
-    values = [
-        _changed(tensor, change) if tensor.is_floating_point() else tensor.clone()
+    return [
+        CASES[name](tensors.computable(tensor)).to(tensor.dtype)
+        if tensor.is_floating_point() and tensor.numel()
+        else tensor.clone()
         for tensor in inputs
     ]
-    return AllValues(name, values)
-
-
-def _changed(tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-    wide = tensors.computable(tensor)
-    return change(wide).to(tensor.dtype) if tensor.numel() else tensor.clone()

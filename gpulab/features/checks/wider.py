@@ -23,7 +23,7 @@ from gpulab.engine.build.agreement import error_of
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.measure.outputs import read, step
 from gpulab.features.checks.stepping import Stepping, Tensors
-from gpulab.features.checks.values import AllValues
+from gpulab.features.checks.values import exchange
 from gpulab.scenario import Variant
 
 _SEEDS = 5
@@ -105,12 +105,12 @@ def errors_in(
     try:
         builder.first_step(base)
         for seed in range(_SEEDS):
-            with _values_of(builder, baseline, base, seed):
+            with _values_of(stepping, baseline, base, seed):
                 narrow = tensors.kept(stepping.step(base))
                 wide = wider_output(builder, base)
             if wide is None:
                 return None
-            with _values_of(builder, variant, build, seed):
+            with _values_of(stepping, variant, build, seed):
                 output = tensors.kept(stepping.step(build))
             found = Errors(error_of(output, wide), error_of(narrow, wide))
             if not 0 < found.baseline <= _most(tolerance):
@@ -125,16 +125,13 @@ def errors_in(
 
 
 @contextmanager
-def _values_of(builder: Builder, variant: Variant, build: Build, seed: int) -> Iterator[None]:
+def _values_of(stepping: Stepping, variant: Variant, build: Build, seed: int) -> Iterator[None]:
     """With the inputs that a build with another seed has, but for the first of the seeds."""
     inputs = tensors.live_leaves("inputs", build.work.inputs)
     if not seed or not inputs:
         yield
         return
-    other = builder.build(variant, other_seed=builder.data_seed + _OTHER_SEED + seed)
-    donated = tensors.kept(tensors.live_leaves("inputs", other.work.inputs))
-    other.close()
-    write, undo = AllValues("", donated).on(inputs)
+    write, undo = exchange(inputs, stepping.values_of(variant, _OTHER_SEED + seed))
     try:
         write()
         yield
@@ -229,7 +226,6 @@ def _paused() -> Iterator[None]:
 
 def _eager() -> Any:
     """Without compiled code, where there may be any."""
-    set_stance = getattr(torch.compiler, "set_stance", None)
-    if set_stance is None or "torch._dynamo" not in sys.modules:
+    if "torch._dynamo" not in sys.modules:
         return nullcontext()
-    return set_stance("force_eager")
+    return torch.compiler.set_stance("force_eager")

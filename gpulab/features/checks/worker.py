@@ -70,9 +70,9 @@ from gpulab.features.checks.findings import (
     tolerance_widened,
 )
 from gpulab.features.checks.null_answers import passing
-from gpulab.features.checks.other_values import OTHER, Case, OtherValues
+from gpulab.features.checks.other_values import Case, OtherValues
 from gpulab.features.checks.stepping import Stepping, Tensors, unless_it_fails
-from gpulab.features.checks.values import Own
+from gpulab.features.checks.values import OTHER, Own
 from gpulab.features.checks.wider import Errors, errors_in, may_be_right
 from gpulab.scenario import Variant
 
@@ -92,20 +92,20 @@ class Checker:
     def __init__(
         self,
         builder: Builder,
-        emit: Callable[[Event], None] | None = None,
-        cases: Sequence[Case] = (),
+        emit: Callable[[Event], None],
+        cases: Sequence[Case],
         *,
         roomy: bool = True,
     ) -> None:
         """`roomy`: memory for a variant's outputs and a second build, beside its own needs."""
         self._builder = builder
         self._roomy = roomy
-        self._emit: Callable[[Event], None] = emit or (lambda event: None)
+        self._emit = emit
         self.stepping = Stepping(builder)
         self.own: dict[str, Own] = {}
         """By variant what it gives in this process, for its inputs and for changes of them."""
         self._others = OtherValues(self.stepping, self.own, self._note, self._examined, cases)
-        self._names_inputs = self._output_in_inputs = self.baseline_has_state = False
+        self._names_inputs = self._output_in_inputs = False
         """Of the baseline, as are the outputs that others are compared with:"""
         self._reference: Tensors = []
         self._later: list[Tensors] = []
@@ -160,7 +160,7 @@ class Checker:
         self._note_kind(name, first)
         self._require_own_memory(name, live, inputs)
         del live
-        self._examined(name, CheckKind.CONTEXT, context=build.work.context is not None)
+        self._examined(name, CheckKind.CONTEXT)
         if self._roomy:
             self.own[name] = Own(first, asynchronous=self.stepping.asynchronous)
         self._compare_gradients(name, build)
@@ -202,7 +202,7 @@ class Checker:
             self.still(name, build)
             return seconds
         if name == self.baseline:
-            self.baseline_has_state = bool(build.state)
+            self.stepping.baseline_has_state = bool(build.state)
         inputs = tensors.live_leaves("inputs", build.work.inputs)
         live = self.stepping.step(build)
         started = perf_counter()
@@ -210,8 +210,7 @@ class Checker:
         quick = perf_counter() - started < _QUICK_S
         if not (in_turn or quick) or tensors.has_nan(live):
             return seconds
-        own = Own(tensors.kept(live), asynchronous=self.stepping.asynchronous)
-        self.own[name] = own
+        self.own[name] = Own(tensors.kept(live), asynchronous=self.stepping.asynchronous)
         del live
         if cheap and in_turn:
             self._if_it_fits(
@@ -258,7 +257,7 @@ class Checker:
             self.stepping.baseline = name
             self.stepping.dtype = build.work.dtype
             self._names_inputs = bool(inputs)
-            self.baseline_has_state = bool(build.state)
+            self.stepping.baseline_has_state = bool(build.state)
         if inputs:
             return
         read_only, kind = tensors.read_only(build.work.inputs)
@@ -334,9 +333,6 @@ class Checker:
             CheckKind.OUTPUTS,
             error=agreed.error,
             allowed=allowed,
-            cap=self._largest(agreement.cap_of, build, output),
-            elements=sum(tensor.numel() for tensor in output),
-            bytes=sum(tensor.nbytes for tensor in output),
         )
         return Checked(variant=name, ok=True, error=agreed.error, tolerance=allowed)
 
@@ -448,28 +444,22 @@ class Checker:
             counts = {"outputs": len(output), "baseline": len(self._reference)}
             self.findings.append(outputs_cut_differently(name, **counts))
             return
-        for place, (own, expected) in enumerate(zip(output, self._reference, strict=True)):
-            kinds = [f"{str(part.dtype)[6:]} {list(part.shape)}" for part in (own, expected)]
-            if kinds[0] != kinds[1]:
-                self.findings.append(
-                    output_of_another_kind(
-                        name,
-                        output=place + 1,
-                        outputs=len(output),
-                        kind=kinds[0],
-                        baseline=kinds[1],
-                    )
-                )
+        for place, pair in enumerate(zip(output, self._reference, strict=True), 1):
+            kind, other = (f"{str(part.dtype)[6:]} {list(part.shape)}" for part in pair)
+            if kind != other:
+                where = {"output": place, "outputs": len(output)}
+                found = output_of_another_kind(name, **where, kind=kind, baseline=other)
+                self.findings.append(found)
                 return
 
     def _compare_gradients(self, name: str, build: Build) -> None:
         """Catches a backward pass that is left out: WrongOutputError where steps do not leave in
         `.grad` what the baseline leaves there each time.
         """
-        own = self._gradients_of(build)
+        own = gradients_of(build)
         if name == self.baseline:
             self.stepping.step(build)
-            again = self._gradients_of(build)
+            again = gradients_of(build)
             dtypes = self.stepping.dtypes(build)
             if own.left and agreement.agree(again.left, own.left, dtypes=dtypes).ok:
                 self._gradients = own
@@ -487,11 +477,6 @@ class Checker:
             place, error = worst
             reason = gradient_differs(tensor=place + 1, tensors=len(own.left), error=error)
             raise WrongOutputError(reason, error, check=CheckKind.OUTPUTS)
-
-    def _gradients_of(self, build: Build) -> Gradients:
-        found = gradients_of(build)
-        parameters, left = (tensors.kept([pair[side] for pair in found]) for side in (0, 1))
-        return Gradients(parameters, left)
 
     def _compare_effects(self, name: str, build: Build, inputs: Tensors) -> None:
         """Catches running statistics, averages of weights and the like that are left out: tensors
@@ -514,22 +499,20 @@ class Checker:
         named = own is not None
         if own is None:
             own = [memory[effect.place][1] for effect in self._effects_of(build, memory)]
-        counts = {"count": len(own), "baseline": len(expected)}
-        if [tensor.shape for tensor in own] != [effect.after.shape for effect in expected]:
-            self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
-            return
-        begin = [effect.before for effect in expected]
-        after = self._step_from(build, own, begin)
-        tolerance = self._largest(agreement.tolerance_of, build, self._reference)
         ends = [effect.after for effect in expected]
-        updates = compare_updates(begin, after, begin, ends, tolerance=tolerance)
-        if updates.reason is not None and named:
-            reason = effect_differs(
-                name, effect=expected[0].name, count=len(own), error=updates.error
-            )
-            raise WrongOutputError(reason, updates.error, check=CheckKind.OUTPUTS)
-        if updates.reason is not None:
-            self._note(CheckKind.OUTPUTS, effects_not_left(name, **counts))
+        count = len(own)
+        if [tensor.shape for tensor in own] == [tensor.shape for tensor in ends]:
+            begin = [effect.before for effect in expected]
+            after = self._step_from(build, own, begin)
+            tolerance = self._largest(agreement.tolerance_of, build, self._reference)
+            updates = compare_updates(begin, after, begin, ends, tolerance=tolerance)
+            if updates.reason is None:
+                return
+            if named:
+                effect = expected[0].name
+                reason = effect_differs(name, effect=effect, count=count, error=updates.error)
+                raise WrongOutputError(reason, updates.error, check=CheckKind.OUTPUTS)
+        self._note(CheckKind.OUTPUTS, effects_not_left(name, count=count, baseline=len(ends)))
 
     def _require_changes(self, name: str, build: Build, memory: Named) -> None:
         """Catches state of the baseline, such as running statistics, that a variant has not."""
@@ -601,18 +584,11 @@ class Checker:
         passed, allowed = self._null_answers[key]
         answer = next((answer for answer, passes in passed.items() if passes), None)
         if answer is None:
-            self._examined(name, CheckKind.NULL_ANSWERS, count=len(passed), allowed=allowed)
+            self._examined(name, CheckKind.NULL_ANSWERS, count=len(passed))
             return
         reason = null_answer_passes(name, answer=answer, allowed=allowed)
-        self._emit(
-            Examined(
-                variant=name,
-                check=CheckKind.NULL_ANSWERS,
-                ok=False,
-                count=len(passed),
-                reason=reason,
-            )
-        )
+        kind = CheckKind.NULL_ANSWERS
+        self._emit(Examined(variant=name, check=kind, ok=False, reason=reason))
         self._emit(Unchecked(variant=name, reason=reason))
 
     def _passing(self, build: Build, saved: Tensors) -> tuple[dict[str, bool], float]:
