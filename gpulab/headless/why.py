@@ -37,7 +37,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     differences: list[TraceDifference] = []
 
 
-_ENDINGS = (".json", ".json.gz")
+_ENDINGS = (".json", ".json.gz", ".sqlite", ".db", "kernel_trace.csv", "cuda_gpu_trace.csv")
 _TWO = 2
 
 
@@ -56,7 +56,7 @@ def why(names: Sequence[str], options: Options) -> int:
         except UsageError as error:
             problems.append(str(error))
     if not bills:
-        raise UsageError("\n".join(problems) or f"--why: no trace ({', '.join(_endings())}) there")
+        raise UsageError("\n".join(problems) or f"--why: no trace ({', '.join(_ENDINGS)}) there")
     ranks = waits_of([bill.file for bill in bills], found)
     changes = differences_of(bills[0], bills[1]) if len(names) == len(bills) == _TWO else []
     if options.json:
@@ -65,21 +65,17 @@ def why(names: Sequence[str], options: Options) -> int:
         terminal = open_terminal(ascii_only=options.ascii)
         terminal.show(trace_bills(bills, ranks))
         if changes:
-            terminal.show(differences_table(bills[0], bills[1], changes))
+            terminal.show(differences_table(bills, changes))
         for problem in problems:
             terminal.say(problem)
     return ExitCode.MEASURED
-
-
-def _endings() -> tuple[str, ...]:
-    return _ENDINGS + tuple(each for module in modules("why") for each in module.ENDINGS)
 
 
 def _files(names: Sequence[str]) -> Iterator[Path]:
     for name in names:
         path = Path(name)
         if path.is_dir():
-            yield from sorted(each for each in path.iterdir() if each.name.endswith(_endings()))
+            yield from sorted(each for each in path.iterdir() if each.name.endswith(_ENDINGS))
         else:
             yield path
 

@@ -10,7 +10,7 @@ from gpulab.traces.trace import Trace
 class Recording(NamedTuple):
     """One timeline of a file: that of a device and its process. `note`: what of it is missing.
 
-    `sums` are the seconds of what a summary lists, by kind of event and name; it has no `trace`.
+    `sums` are the seconds of what a summary lists, by cause and name; it has no `trace`.
     """
 
     name: str

@@ -17,8 +17,7 @@ from gpulab.traces.trace import Thread, Trace
 
 BUSY, COPIES, COLLECTIVES = "device busy", "device copies", "device in collectives"
 IDLE, OUTSIDE, TORCH = "device idle", "outside of operations", "torch"
-CALLS, RANGES = "calls of the host", "ranges"
-_OF_SUMMARY = {"kernel": BUSY, "gpu_memcpy": COPIES, "cuda_runtime": CALLS}
+CALLS = "calls of the host"
 _STEP, _LOADER = "ProfilerStep#", "DataLoader"
 _COLLECTIVES = ("nccl", "rccl", "all_reduce", "allreduce", "AllReduce")
 _PLACE = re.compile(r"^(.+\.py)\((\d+)\): (.+)$")
@@ -73,11 +72,9 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
 
 
 def bill_of_summary(file: str, sums: Mapping[tuple[str, str], float], note: str) -> TraceBill:
-    """Return the bill of sums by kind of event and name, which have no timeline."""
-    found = {(_OF_SUMMARY.get(kind, RANGES), name): taken for (kind, name), taken in sums.items()}
-    return TraceBill(
-        file=file, wall_s=sum(found.values()), busy_s=None, rows=_rows(found), note=note
-    )
+    """Return the bill of sums by cause and name, which have no timeline."""
+    wall_s = sum(sums.values())
+    return TraceBill(file=file, wall_s=wall_s, busy_s=None, rows=_rows(sums), note=note)
 
 
 def _rows(found: Mapping[tuple[str, str], float]) -> list[BillRow]:

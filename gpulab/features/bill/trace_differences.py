@@ -1,4 +1,4 @@
-"""What differs between two recordings: by cause, and by names that changed most."""
+"""What differs between two recordings: by cause, and by the names that changed most."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from gpulab.draw.blocks import Block, Group, Text, columns_table
 from gpulab.draw.canvas import fit
 from gpulab.features.bill.trace import TraceBill
 
-_MOST_NAMES = 8
-_NAME = 40
+_MOST_NAMES, _NAME = 8, 40
 
 
 class TraceDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,44 +26,26 @@ class TraceDifference(msgspec.Struct, frozen=True, kw_only=True):
     first_s: float
     second_s: float
 
-    @property
-    def change_s(self) -> float:
-        return self.second_s - self.first_s
-
-
-def are_of_steps(first: TraceBill, second: TraceBill) -> bool:
-    """Return whether seconds of a step can be compared."""
-    return bool(first.steps and second.steps)
-
 
 def differences_of(first: TraceBill, second: TraceBill) -> list[TraceDifference]:
     """Return all causes and then the names that changed most, the largest change first."""
-    causes: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    names: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    found: dict[tuple[str, str | None], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for side, bill in enumerate((first, second)):
-        divisor = bill.steps if are_of_steps(first, second) else 1
         for row in bill.rows:
-            causes[row.cause][side] += row.seconds / divisor
-            names[row.cause, row.of][side] += row.seconds / divisor
-    of_causes = [
-        TraceDifference(cause=cause, of=None, first_s=taken[0], second_s=taken[1])
-        for cause, taken in causes.items()
+            taken = row.seconds / (bill.steps if first.steps and second.steps else 1)
+            found[row.cause, None][side] += taken
+            if row.of:
+                found[row.cause, row.of][side] += taken
+    order = sorted(found, key=lambda key: (key[1] is not None, -abs(found[key][1] - found[key][0])))
+    causes = sum(of is None for _, of in order)
+    return [
+        TraceDifference(cause=cause, of=of, first_s=times[0], second_s=times[1])
+        for cause, of in order[: causes + _MOST_NAMES]
+        for times in [found[cause, of]]
     ]
-    of_names = [
-        TraceDifference(cause=cause, of=of, first_s=taken[0], second_s=taken[1])
-        for (cause, of), taken in names.items()
-        if of
-    ]
-    return [*_largest(of_causes), *_largest(of_names)[:_MOST_NAMES]]
 
 
-def _largest(found: Sequence[TraceDifference]) -> list[TraceDifference]:
-    return sorted(found, key=lambda each: -abs(each.change_s))
-
-
-def differences_table(
-    first: TraceBill, second: TraceBill, found: Sequence[TraceDifference]
-) -> Block:
+def differences_table(bills: Sequence[TraceBill], found: Sequence[TraceDifference]) -> Block:
     """Return the table of what differs, and why the two may not be comparable."""
     table = columns_table()
     for name in ("first", "second", "change"):
@@ -72,14 +53,16 @@ def differences_table(
     table.add_column("cause", overflow="fold", min_width=24)
     table.add_column("of", overflow="fold")
     for each in found:
-        sign = "-" if each.change_s < 0 else "+"
-        name = "" if each.of is None else fit(short_name(one_line(plain(each.of))), _NAME)
-        times = seconds(each.first_s), seconds(each.second_s), sign + seconds(abs(each.change_s))
-        table.add_row(*times, Text(each.cause), Text(name))
-    unit = "of a step" if are_of_steps(first, second) else "in all: not both mark steps"
-    blocks: list[Block] = [Text(f"what differs, {unit}"), table]
-    if (first.busy_s is None) != (second.busy_s is None):
-        blocks.append(
-            Text("one has a timeline of a device and the other none: not comparable", "yellow")
+        change_s = each.second_s - each.first_s
+        change = f"{'-' if change_s < 0 else '+'}{seconds(abs(change_s))}"
+        name = fit(short_name(one_line(plain(each.of or ""))), _NAME)
+        table.add_row(
+            seconds(each.first_s), seconds(each.second_s), change, Text(each.cause), Text(name)
         )
+    of_steps = all(bill.steps for bill in bills)
+    unit = "of a step" if of_steps else "in all, as not both have steps"
+    blocks: list[Block] = [Text(f"what differs, {unit}"), table]
+    if len({bill.busy_s is None for bill in bills}) > 1:
+        words = "one has a timeline of a device and the other none: they cannot be compared"
+        blocks.append(Text(words, "yellow"))
     return Group(*blocks)

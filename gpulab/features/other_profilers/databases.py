@@ -9,30 +9,27 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from gpulab.core.limits import TRACE_EVENTS
 from gpulab.core.text import one_line
-from gpulab.features.other_profilers.records import (
-    CALL,
-    COPY,
-    FUNCTION,
-    KERNEL,
-    OPERATION,
-    RANGE,
-    SET,
-    Record,
-    recordings,
-)
+from gpulab.features.other_profilers.records import Kind, Record, recordings
 from gpulab.traces.recording import Recording
 
 _WAL = b"\x02"
 """At byte 18 of a file whose journal is written ahead."""
 _CUPTI = "CUPTI_ACTIVITY_KIND_"
-_MARKS = ("ANALYSIS_DETAILS", "META_DATA_EXPORT", "EXPORT_META_DATA", f"{_CUPTI}RUNTIME")
+_MARKS = {"ANALYSIS_DETAILS", "META_DATA_EXPORT", "EXPORT_META_DATA", f"{_CUPTI}RUNTIME"}
+_OF_DEVICE = (
+    (Kind.KERNEL, "KERNEL", "demangledName", ""),
+    (Kind.KERNEL, "GRAPH_TRACE", "graphId", "CUDA graph "),
+    (Kind.COPY, "MEMCPY", "copyKind", "Memcpy "),
+    (Kind.SET, "MEMSET", "", "Memset"),
+)
+"""Tables of CUPTI's activities, the column that names an event, and what comes before it."""
 _COPIES = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
 _COPIES |= {11: "HtoD, unified memory", 12: "DtoH, unified memory", 13: "DtoD, unified memory"}
 """Of CUPTI's CUpti_ActivityMemcpyKind; nsys adds those of unified memory."""
@@ -55,93 +52,72 @@ def read_database(path: Path, header: bytes) -> list[Recording]:
     except sqlite3.Error as error:
         words = "an SQLite file that cannot be read, or was not written to its end"
         raise ValueError(f"{words}: {one_line(str(error))}") from None
+    except TypeError as error:
+        raise ValueError(f"an SQLite file with columns of other types: {error}") from None
 
 
 def _read(name: str, database: sqlite3.Connection) -> list[Recording]:
     there = [row[0] for row in database.execute("SELECT name FROM sqlite_master ORDER BY name")]
     if "rocpd_kernel_dispatch" in there:
         return recordings(name, _rocpd(database))
-    if not any(table in there for table in _MARKS):
+    if _MARKS.isdisjoint(there):
         named = ", ".join(there[:_MOST_TABLES]) or "none"
-        raise ValueError(
-            f"an SQLite file, and no export of Nsight Systems or rocprofv3; its tables: {named}"
-        )
-    devices = list(_of_devices(database))
-    errors = []
-    if not devices:
-        told = _rows(database, "DIAGNOSTIC_EVENT", "severity", "text")
-        errors = [one_line(str(text)) for severity, text in told if severity == _ERROR][:1]
-    return recordings(name, [*devices, *_of_host(database)], *errors)
+        words = "an SQLite file, and no export of Nsight Systems or rocprofv3; its tables"
+        raise ValueError(f"{words}: {named}")
+    records = list(_nsys(database))
+    note = ""
+    if all(record.device is None for record in records):
+        told = _rows(database, "DIAGNOSTIC_EVENT", "severity text")
+        errors = [one_line(str(text)) for severity, text in told if severity == _ERROR]
+        note = "; ".join(["no kernel or copy of a device in it", *errors[:1]])
+    return recordings(name, records, note)
 
 
-def _rows(database: sqlite3.Connection, table: str, *columns: str) -> Iterator[Any]:
+def _rows(database: sqlite3.Connection, table: str, columns: str) -> Iterator[Any]:
     """Yield the rows of a table, None for columns that it does not have; none where it is not."""
     there = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
-    names = ", ".join(f'"{column}"' if column in there else "NULL" for column in columns)
+    names = [f'"{column}"' if column in there else "NULL" for column in columns.split()]
     if there:
-        yield from database.execute(f"SELECT {names} FROM {table} LIMIT {TRACE_EVENTS + 1}")
+        selected = ", ".join(names)
+        yield from database.execute(f"SELECT {selected} FROM {table} LIMIT {TRACE_EVENTS + 1}")
 
 
-def _texts(database: sqlite3.Connection) -> Callable[[object], str]:
-    texts = {}
-    for number, text in _rows(database, "StringIds", "id", "value"):
-        texts[number] = str(text)[:_MOST_LETTERS]
-    return lambda value: value if isinstance(value, str) else texts.get(value, "")
-
-
-def _of_devices(database: sqlite3.Connection) -> Iterator[Record]:
-    text = _texts(database)
-    where = ("start", "end", "globalPid", "streamId", "deviceId", "correlationId")
-
-    def record(kind: str, name: str, row: Any) -> Record:
-        start, end, process, stream, device, correlation = row
-        return Record(
-            kind, name, start, end, (process or 0) >> 24, stream or 0, device or 0, correlation
-        )
-
-    for long, short, *row in _rows(
-        database, f"{_CUPTI}KERNEL", "demangledName", "shortName", *where
-    ):
-        yield record(KERNEL, text(long) or text(short) or "kernel", row)
-    for graph, *row in _rows(database, f"{_CUPTI}GRAPH_TRACE", "graphId", *where):
-        yield record(KERNEL, f"CUDA graph {graph}", row)
-    for kind, *row in _rows(database, f"{_CUPTI}MEMCPY", "copyKind", *where):
-        yield record(COPY, f"Memcpy {_COPIES.get(kind, f'kind {kind}')}", row)
-    for row in _rows(database, f"{_CUPTI}MEMSET", *where):
-        yield record(SET, "Memset", row)
-
-
-def _of_host(database: sqlite3.Connection) -> Iterator[Record]:
-    text = _texts(database)
+def _nsys(database: sqlite3.Connection) -> Iterator[Record]:
+    texts = dict(_rows(database, "StringIds", "id value"))
+    for kind, table, naming, before in _OF_DEVICE:
+        names = {"KERNEL": texts, "MEMCPY": _COPIES}.get(table, {})
+        columns = f"start end globalPid streamId deviceId {naming}"
+        for start, end, process, stream, device, *keys in _rows(database, _CUPTI + table, columns):
+            name = before + "".join(str(names.get(key, key)) for key in keys)[:_MOST_LETTERS]
+            yield Record(kind, name, start, end, (process or 0) >> 24, stream or 0, device or 0)
     threads = set()
-    for start, end, thread, name, correlation in _rows(
-        database, f"{_CUPTI}RUNTIME", "start", "end", "globalTid", "nameId", "correlationId"
-    ):
+    columns = "start end globalTid nameId"
+    for start, end, thread, name in _rows(database, f"{_CUPTI}RUNTIME", columns):
         threads.add(thread)
-        called = re.sub(r"_v\d+$", "", text(name))
-        yield Record(CALL, called, start, end, *_thread(thread), correlation=correlation)
-    domains = {}
-    ranges = []
-    columns = ("start", "end", "eventType", "globalTid", "text", "textId", "domainId")
-    for start, end, kind, thread, inline, number, domain in _rows(
-        database, "NVTX_EVENTS", *columns
-    ):
-        name = text(inline) or text(number)
-        if kind == _DOMAIN:
-            domains[domain] = name
-        if kind in _RANGES:
-            ranges.append((domain, name, start, end, thread))
-    for domain, name, start, end, thread in ranges:
-        if name.startswith("aten::"):  # of torch's emit_nvtx
-            yield Record(OPERATION, name.partition(",")[0], start, end, *_thread(thread))
-        else:
-            known = f"{domains[domain]}: {name}" if domains.get(domain) else name
-            yield Record(RANGE, known, start, end, *_thread(thread))
-    for start, end, thread, name in _rows(
-        database, "OSRT_API", "start", "end", "globalTid", "nameId"
-    ):
+        called = re.sub(r"_v\d+$", "", str(texts.get(name, name)))
+        yield Record(Kind.CALL, called, start, end, *_thread(thread))
+    for start, end, thread, name in _rows(database, "OSRT_API", columns):
         if thread in threads:  # others are the profiler's own, and the driver's
-            yield Record(FUNCTION, f"OS runtime: {text(name)}", start, end, *_thread(thread))
+            called = f"OS runtime: {texts.get(name, name)}"
+            yield Record(Kind.FUNCTION, called, start, end, *_thread(thread))
+    yield from _ranges(database, texts)
+
+
+def _ranges(database: sqlite3.Connection, texts: dict[int, str]) -> Iterator[Record]:
+    """Yield the ranges of NVTX, after the name of their domain; operations of torch's emit_nvtx are
+    that.
+    """
+    columns = "eventType domainId text textId start end globalTid"
+    rows = list(_rows(database, "NVTX_EVENTS", columns))
+    domains = {row[1]: row[2] or texts.get(row[3]) for row in rows if row[0] == _DOMAIN}
+    for kind, domain, text, number, start, end, thread in rows:
+        name = str(text or texts.get(number, ""))
+        if kind in _RANGES and name.startswith("aten::"):
+            operation = name.partition(",")[0]
+            yield Record(Kind.OPERATION, operation, start, end, *_thread(thread))
+        elif kind in _RANGES:
+            name = f"{domains[domain]}: {name}" if domains.get(domain) else name
+            yield Record(Kind.RANGE, name, start, end, *_thread(thread))
 
 
 def _thread(number: int | None) -> tuple[int, int]:
@@ -150,21 +126,12 @@ def _thread(number: int | None) -> tuple[int, int]:
 
 
 def _rocpd(database: sqlite3.Connection) -> Iterator[Record]:
-    when = ("name", "start", "end", "pid", "stream_id")
-    for name, start, end, process, stream, device in _rows(
-        database, "kernels", *when, "agent_abs_index"
-    ):
-        yield Record(KERNEL, name, start, end, process, stream, device)
-    agents = ("src_agent_abs_index", "dst_agent_abs_index", "dst_agent_type")
-    for name, start, end, process, stream, source, target, kind in _rows(
-        database, "memory_copies", *when, *agents
-    ):
-        device = target if kind == "GPU" else source
-        yield Record(COPY, name, start, end, process, stream, device)
-    for name, start, end, process, thread, category in _rows(
-        database, "regions", "name", "start", "end", "pid", "tid", "category"
-    ):
+    columns = "name start end pid stream_id agent_abs_index src_agent_abs_index dst_agent_abs_index"
+    for view, kind in (("kernels", Kind.KERNEL), ("memory_copies", Kind.COPY)):
+        for name, start, end, process, stream, *agents in _rows(database, view, columns):
+            device = max(agent or 0 for agent in agents)  # processors come before GPUs
+            yield Record(kind, name, start, end, process, stream or 0, device)
+    columns = "name start end pid tid category"
+    for name, start, end, process, thread, category in _rows(database, "regions", columns):
         if str(category).startswith("HIP"):
-            yield Record(CALL, name, start, end, process, thread)
-        elif str(category).startswith("MARKER") and not str(name).startswith("roctx"):
-            yield Record(RANGE, name, start, end, process, thread)
+            yield Record(Kind.CALL, name, start, end, process, thread)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from enum import StrEnum
+from typing import NamedTuple
 
 from gpulab.core.limits import TRACE_EVENTS
 from gpulab.traces.recording import Recording
-from gpulab.traces.trace import read_any
+from gpulab.traces.trace import Trace, read_any
 
-KERNEL, COPY, SET = "kernel", "gpu_memcpy", "gpu_memset"
-CALL, RANGE, OPERATION, FUNCTION = "cuda_runtime", "user_annotation", "cpu_op", "python_function"
+
+class Kind(StrEnum):
+    KERNEL = "kernel"
+    COPY = "gpu_memcpy"
+    SET = "gpu_memset"
+    CALL = "cuda_runtime"
+    RANGE = "user_annotation"
+    OPERATION = "cpu_op"
+    FUNCTION = "python_function"
 
 
 class Record(NamedTuple):
@@ -18,14 +26,13 @@ class Record(NamedTuple):
     that of the host, or a stream; `process` 0 where it is not recorded.
     """
 
-    kind: str
+    kind: Kind
     name: str
     start: int
     end: int
     process: int
     thread: int
     device: int | None = None
-    correlation: int | None = None
 
 
 def recordings(name: str, records: Iterable[Record], note: str = "") -> list[Recording]:
@@ -39,11 +46,10 @@ def recordings(name: str, records: Iterable[Record], note: str = "") -> list[Rec
         if len(kept) > TRACE_EVENTS:
             raise ValueError(f"more than {TRACE_EVENTS} events: record a shorter time")
     if not kept:
-        raise ValueError("a recording without kernels, copies, calls and ranges")
+        raise ValueError(f"no kernels, copies, calls or ranges in it{note and '; '}{note}")
     places = {(record.process, record.device) for record in kept if record.device is not None}
     if not places:
-        note = "; ".join(filter(None, ("no kernel or copy of a device in it", note)))
-        return [Recording(name, read_any(_raw(kept)), note)]
+        return [Recording(name, _trace(kept), note or "no kernel or copy of a device in it")]
     found = []
     for process, device in sorted(places):
         own = [
@@ -52,14 +58,13 @@ def recordings(name: str, records: Iterable[Record], note: str = "") -> list[Rec
             if record.device in (None, device) and process in (0, record.process)
         ]
         label = name if len(places) == 1 else f"{name} device {device} of process {process}"
-        found.append(Recording(label, read_any(_raw(own)), note))
+        found.append(Recording(label, _trace(own), note))
     return found
 
 
-def _raw(records: list[Record]) -> list[dict[str, Any]]:
-    """The events of a Chrome trace. Nanoseconds since the epoch need the difference first."""
-    origin = min(record.start for record in records)
-    return [
+def _trace(records: list[Record]) -> Trace:
+    origin = min(record.start for record in records)  # nanoseconds since 1970 are no floats
+    return read_any(
         {
             "ph": "X",
             "cat": record.kind,
@@ -68,7 +73,6 @@ def _raw(records: list[Record]) -> list[dict[str, Any]]:
             "dur": (record.end - record.start) / 1e3,
             "pid": record.process if record.device is None else record.device,
             "tid": record.thread,
-            "args": {"correlation": record.correlation},
         }
         for record in records
-    ]
+    )

@@ -11,37 +11,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpulab.core.files import open_regular
-from gpulab.features.other_profilers.records import (
-    CALL,
-    COPY,
-    KERNEL,
-    RANGE,
-    SET,
-    Record,
-    recordings,
-)
+from gpulab.features.other_profilers.records import Kind, Record, recordings
 from gpulab.traces.recording import Recording
 
-_UNIT = re.compile(r"\s*\((n|u|µ|m|)s(?:ec)?\)")
-_NANOSECONDS = {"n": 1, "u": 1e3, "µ": 1e3, "m": 1e6, "": 1e9}
-_TABLE = re.compile(
-    r'^"?(?:Row#,|Guid",")?"?(?:Start ?\(|Time ?\(%\)|Name","?Calls|Kind"?,|Domain"?,)',
+TABLE = re.compile(
+    r'^"?(?:Guid",")?(?:Start ?\(ns|Time ?\(%\)|Name","?Calls|Kind"?,|Domain"?,|Index"?,"?Kernel)',
     re.MULTILINE,
 )
-_BESIDE = re.compile(
-    r"(kernel|hip_api|hip_runtime_api|memory_copy|marker_api|cuda_gpu|cuda_api)_trace"
-)
-_RUNTIMES = ("cu", "hip", "__hip", "hsa")
+"""The first line of a profiler's table."""
+_BESIDE = re.compile(r"(kernel|hip_api|memory_copy|marker_api|cuda_gpu|cuda_api)_trace(?=\.csv$)")
 _NAMES = ("kernel_name", "function", "direction", "name", "operation", "range")
+_FIRST_NAMES = {"kernelname": "kernel_name", "beginns": "start_timestamp", "endns": "end_timestamp"}
+"""Of columns of rocprof's first versions."""
 _TOTALS = ("total time", "totaldurationns")
 _SUMMED = "a summary has no timeline: no idle time, and shares are of what it lists"
 
 Row = dict[str, str]
-
-
-def has_table(head: str) -> bool:
-    """Return whether a table of a profiler begins in the first part of a text."""
-    return _TABLE.search(head) is not None
 
 
 def read_tables(path: Path) -> list[Recording] | None:
@@ -49,111 +34,92 @@ def read_tables(path: Path) -> list[Recording] | None:
     summary for each table; None where there are neither. ValueError.
     """
     try:
-        return _read(path)
+        summaries = [
+            Recording(path.name, None, _SUMMED, _sums(rows))
+            for rows in _tables(path)
+            if rows and any(name in rows[0] for name in _TOTALS)
+        ]
+        records = list(_records(path))
+        if not records:
+            return summaries or None
+        others = list(_others(path))
+        records.extend(record for other in others for record in _records(other))
     except (ValueError, KeyError, csv.Error) as error:
         raise ValueError(f"not a table as the profiler writes it: {error}") from None
-
-
-def _read(path: Path) -> list[Recording] | None:
-    records: list[Record] = []
-    summaries = []
-    for row_names, rows in _tables(path):
-        if any(name in row_names for name in _TOTALS):
-            summaries.append(Recording(path.name, None, _SUMMED, _sums(rows)))
-        else:
-            records.extend(_records(rows))
-    if not records:
-        return summaries or None
-    read = [path.name]
-    for other in _others(path):
-        records.extend(record for _, rows in _tables(other) for record in _records(rows))
-        read.append(other.name)
-    return recordings(" and ".join(read), records)
+    return recordings(" and ".join(each.name for each in (path, *others)), records)
 
 
 def _others(path: Path) -> Iterator[Path]:
     """The other tables of events that the profiler wrote at once with this one."""
     stem = _BESIDE.sub("*", path.name)
-    if stem == path.name:
-        return
     for other in sorted(path.parent.iterdir()):
         if other != path and _BESIDE.sub("*", other.name) == stem:
             yield other
 
 
-def _tables(path: Path) -> Iterator[tuple[list[str], list[Row]]]:
-    """The names of the columns, in lower case and without units, and the rows; times in ns."""
+def _tables(path: Path) -> Iterator[list[Row]]:
+    """The rows by the names of the columns, in lower case and without the unit, nanoseconds."""
     with open_regular(path) as file:
         lines = file.read().decode("utf-8-sig", errors="replace").splitlines()
-    starts = [number for number, line in enumerate(lines) if _TABLE.match(line)]
+    starts = [number for number, line in enumerate(lines) if TABLE.match(line)]
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         head, *rows = csv.reader(lines[start:end])
-        names = [_UNIT.sub("", name).strip().lower() for name in head]
-        factors = [_NANOSECONDS[unit[1]] if (unit := _UNIT.search(name)) else 0 for name in head]
-        scaled = [dict(zip(names, _scaled(row, factors), strict=False)) for row in rows]
-        yield names, [row for row in scaled if len(row) == len(names)]
+        names = [re.sub(r" ?\(ns(ec)?\)", "", name).lower() for name in head]
+        names = [_FIRST_NAMES.get(name, name) for name in names]
+        yield [dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names)]
 
 
-def _scaled(row: list[str], factors: list[float]) -> Iterator[str]:
-    for text, factor in zip(row, factors, strict=False):
-        yield str(round(float(text) * factor)) if factor > 1 and text else text
+def _name(row: Row) -> str:
+    return next((row[key] for key in _NAMES if row.get(key)), "")
 
 
 def _sums(rows: list[Row]) -> dict[tuple[str, str], float]:
     found: dict[tuple[str, str], float] = defaultdict(float)
     for row in rows:
-        name = next((row[key] for key in _NAMES if key in row), "")
-        total = next(row[key] for key in _TOTALS if key in row)
+        name = _name(row)
+        cause = "device busy"
         if "range" in row:
-            kind = RANGE
+            cause = "ranges"
         elif "operation" in row or name.startswith(("Copy", "MEMORY_COPY")):
-            kind = COPY
-        elif "num calls" in row or name.startswith(_RUNTIMES):
-            kind = CALL
-        else:
-            kind = KERNEL
-        found[kind, name] += float(total) * 1e-9
+            cause = "device copies"
+        elif "num calls" in row or name.startswith(("hip", "__hip", "hsa")):
+            cause = "calls of the host"
+        found[cause, name] += float(next(row[key] for key in _TOTALS if key in row)) * 1e-9
     return found
 
 
-def _records(rows: list[Row]) -> Iterator[Record]:
-    for row in rows:
-        name = next((row[key] for key in _NAMES if row.get(key)), "")
+def _records(path: Path) -> Iterator[Record]:
+    for row in (row for rows in _tables(path) for row in rows):
         if "start" in row:
-            start, length = float(row["start"]), float(row["duration"])
-            yield _of_nsys(row, name, round(start), round(start + length))
+            start = int(row["start"])
+            yield _of_nsys(row, start, start + int(row["duration"]))
         elif "start_timestamp" in row:
-            yield from _of_rocprof(
-                row, name, int(row["start_timestamp"]), int(row["end_timestamp"])
-            )
+            yield from _of_rocprof(row, int(row["start_timestamp"]), int(row["end_timestamp"]))
 
 
-def _of_nsys(row: Row, name: str, start: int, end: int) -> Record:
+def _of_nsys(row: Row, start: int, end: int) -> Record:
+    name = _name(row).strip("[]")
     if "strm" not in row:
-        return Record(CALL, name, start, end, _number(row, "pid"), _number(row, "tid"))
-    kind = KERNEL
-    if name.startswith("[CUDA mem"):
-        kind = COPY if "memcpy" in name else SET
-    device = _number(row, "device")
-    return Record(kind, name.strip("[]"), start, end, 0, _number(row, "strm"), device)
+        return Record(Kind.CALL, name, start, end, _number(row, "pid"), _number(row, "tid"))
+    kind = Kind.COPY if name.startswith("CUDA mem") else Kind.KERNEL
+    return Record(kind, name, start, end, 0, _number(row, "strm"), _number(row, "device"))
 
 
-def _of_rocprof(row: Row, name: str, start: int, end: int) -> Iterator[Record]:
+def _of_rocprof(row: Row, start: int, end: int) -> Iterator[Record]:
     """Tables of kernels and copies do not name the process."""
-    stream = _number(row, "stream_id", "queue_id")
+    name = _name(row)
     if "kernel_name" in row:
-        yield Record(KERNEL, name, start, end, 0, stream, _number(row, "agent_id"))
+        device = _number(row, "agent_id", "gpu-id")
+        yield Record(Kind.KERNEL, name, start, end, 0, _number(row, "queue_id"), device)
     elif "direction" in row:
         agent = "destination" if name.endswith("TO_DEVICE") else "source"
-        yield Record(COPY, name, start, end, 0, stream, _number(row, f"{agent}_agent_id"))
+        yield Record(Kind.COPY, name, start, end, 0, 0, _number(row, f"{agent}_agent_id"))
     elif row.get("domain", "").startswith(("HIP", "MARKER")):
-        kind = CALL if row["domain"].startswith("HIP") else RANGE
-        where = _number(row, "process_id"), _number(row, "thread_id")
-        yield Record(kind, name, start, end, *where)
+        kind = Kind.CALL if row["domain"].startswith("HIP") else Kind.RANGE
+        yield Record(kind, name, start, end, _number(row, "process_id"), _number(row, "thread_id"))
 
 
 def _number(row: Row, *names: str) -> int:
     """The last number of the first of these columns that is there, as in "Agent 4"."""
-    text = next((row[name] for name in names if row.get(name)), "")
-    digits = re.findall(r"\d+", text)
+    digits = re.findall(r"\d+", next((row[name] for name in names if name in row), ""))
     return int(digits[-1]) if digits else 0

@@ -10,11 +10,9 @@ from typing import BinaryIO
 from gpulab.features.other_profilers.databases import read_database
 from gpulab.features.other_profilers.records import recordings
 from gpulab.features.other_profilers.rocprof import read_json
-from gpulab.features.other_profilers.tables import has_table, read_tables
+from gpulab.features.other_profilers.tables import TABLE, read_tables
 from gpulab.traces.recording import Recording
 
-ENDINGS = (".sqlite", ".db", "kernel_trace.csv", "cuda_gpu_trace.csv")
-"""Of the files of a folder that are read."""
 _HEAD_BYTES = 1 << 16
 _NOT_EXPORTED = (".nsys-rep", ".qdrep", ".qdstrm")
 _ROCPROF = re.compile(
@@ -44,6 +42,6 @@ def read(path: Path, file: BinaryIO) -> list[Recording] | None:
     text = head.decode("utf-8-sig", errors="replace")
     if _ROCPROF.search(text):
         return recordings(path.name, read_json(file))
-    if not text.lstrip().startswith(("{", "[")) and has_table(text):
+    if not text.lstrip().startswith(("{", "[")) and TABLE.search(text):
         return read_tables(path)
     return None
