@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +40,8 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 _ENDINGS = (".json", ".json.gz", ".sqlite", ".db", "kernel_trace.csv", "cuda_gpu_trace.csv")
 _TWO = 2
+_CYCLE = re.compile(r"\.\d{13,}(?=\.pt\.trace\.json)")
+"""When tensorboard_trace_handler wrote a file, after the name of its worker."""
 
 
 def why(names: Sequence[str], options: Options) -> int:
@@ -57,7 +60,8 @@ def why(names: Sequence[str], options: Options) -> int:
             problems.append(str(error))
     if not bills:
         raise UsageError("\n".join(problems) or f"--why: no trace ({', '.join(_ENDINGS)}) there")
-    ranks = waits_of([bill.file for bill in bills], found)
+    workers = _workers(bills, found)
+    ranks = waits_of([name for name, _ in workers], [*workers.values()])
     changes = differences_of(bills[0], bills[1]) if len(names) == len(bills) == _TWO else []
     if options.json:
         write_json(Why(bills=bills, ranks=ranks, differences=changes), options.json)
@@ -69,6 +73,19 @@ def why(names: Sequence[str], options: Options) -> int:
         for problem in problems:
             terminal.say(problem)
     return ExitCode.MEASURED
+
+
+def _workers(
+    bills: Sequence[TraceBill], found: Sequence[Collectives]
+) -> dict[tuple[str, int], Collectives]:
+    """Return the collectives of each process: a schedule of torch's writes a file a cycle."""
+    merged: dict[tuple[str, int], dict[tuple[str, str], list[float]]] = {}
+    for number, (bill, collectives) in enumerate(zip(bills, found, strict=True)):
+        name = _CYCLE.sub("", bill.file)
+        own = merged.setdefault((name, 0 if name != bill.file else number), {})
+        for key, taken in collectives.items():
+            own[key] = own.get(key, []) + taken
+    return {**merged}
 
 
 def _files(names: Sequence[str]) -> Iterator[Path]:
