@@ -14,11 +14,7 @@ from gpulab.core.statuses import ExitCode
 from gpulab.core.text import one_line
 from gpulab.features import modules
 from gpulab.features.bill.trace import TraceBill, bill_of, bill_of_summary
-from gpulab.features.bill.trace_differences import (
-    TraceDifference,
-    differences_of,
-    differences_table,
-)
+from gpulab.features.bill.trace_changes import TraceChange, changes_of, changes_table
 from gpulab.features.bill.trace_ranks import Collectives, RankWaits, collectives_of, waits_of
 from gpulab.features.bill.trace_view import trace_bills
 from gpulab.features.from_trace.stream import trace_events
@@ -35,7 +31,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     schema: str = "gpulab.why/1"
     bills: list[TraceBill]
     ranks: list[RankWaits]
-    differences: list[TraceDifference] = []
+    changes: list[TraceChange] = []
 
 
 _ENDINGS = (".json", ".json.gz", ".sqlite", ".db", "kernel_trace.csv", "cuda_gpu_trace.csv")
@@ -60,32 +56,37 @@ def why(names: Sequence[str], options: Options) -> int:
             problems.append(str(error))
     if not bills:
         raise UsageError("\n".join(problems) or f"--why: no trace ({', '.join(_ENDINGS)}) there")
-    workers = _workers(bills, found)
-    ranks = waits_of([name for name, _ in workers], [*workers.values()])
-    changes = differences_of(bills[0], bills[1]) if len(names) == len(bills) == _TWO else []
+    ranks = waits_of(*_processes(bills, found))
+    changes = changes_of(bills[0], bills[1]) if len(names) == len(bills) == _TWO else []
     if options.json:
-        write_json(Why(bills=bills, ranks=ranks, differences=changes), options.json)
+        write_json(Why(bills=bills, ranks=ranks, changes=changes), options.json)
     if not options.json_on_stdout:
         terminal = open_terminal(ascii_only=options.ascii)
         terminal.show(trace_bills(bills, ranks))
         if changes:
-            terminal.show(differences_table(bills, changes))
+            terminal.show(changes_table(bills, changes))
         for problem in problems:
             terminal.say(problem)
     return ExitCode.MEASURED
 
 
-def _workers(
+def _processes(
     bills: Sequence[TraceBill], found: Sequence[Collectives]
-) -> dict[tuple[str, int], Collectives]:
+) -> tuple[list[str], list[Collectives]]:
     """Return the collectives of each process: a schedule of torch's writes a file a cycle."""
-    merged: dict[tuple[str, int], dict[tuple[str, str], list[float]]] = {}
-    for number, (bill, collectives) in enumerate(zip(bills, found, strict=True)):
-        name = _CYCLE.sub("", bill.file)
-        own = merged.setdefault((name, 0 if name != bill.file else number), {})
-        for key, taken in collectives.items():
-            own[key] = own.get(key, []) + taken
-    return {**merged}
+    names: list[str] = []
+    merged: list[Collectives] = []
+    for bill, own in zip(bills, found, strict=True):
+        name, cycles = _CYCLE.subn("", bill.file)
+        if cycles and name in names:
+            before = merged[names.index(name)]
+            keys = {**before, **own}
+            own = {key: [*before.get(key, []), *own.get(key, [])] for key in keys}
+            merged[names.index(name)] = own
+        else:
+            names.append(name)
+            merged.append(own)
+    return names, merged
 
 
 def _files(names: Sequence[str]) -> Iterator[Path]:

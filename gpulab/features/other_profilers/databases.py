@@ -16,7 +16,7 @@ from typing import Any
 
 from gpulab.core.limits import TRACE_EVENTS
 from gpulab.core.text import one_line
-from gpulab.features.other_profilers.records import Kind, Record, recordings
+from gpulab.features.other_profilers.records import CALL, COPY, KERNEL, RANGE, Record, recordings
 from gpulab.traces.recording import Recording
 
 _WAL = b"\x02"
@@ -24,10 +24,10 @@ _WAL = b"\x02"
 _CUPTI = "CUPTI_ACTIVITY_KIND_"
 _MARKS = {"ANALYSIS_DETAILS", "META_DATA_EXPORT", "EXPORT_META_DATA", f"{_CUPTI}RUNTIME"}
 _OF_DEVICE = (
-    (Kind.KERNEL, "KERNEL", "demangledName", ""),
-    (Kind.KERNEL, "GRAPH_TRACE", "graphId", "CUDA graph "),
-    (Kind.COPY, "MEMCPY", "copyKind", "Memcpy "),
-    (Kind.SET, "MEMSET", "", "Memset"),
+    (KERNEL, "KERNEL", "demangledName", ""),
+    (KERNEL, "GRAPH_TRACE", "graphId", "CUDA graph "),
+    (COPY, "MEMCPY", "copyKind", "Memcpy "),
+    ("gpu_memset", "MEMSET", "", "Memset"),
 )
 """Tables of CUPTI's activities, the column that names an event, and what comes before it."""
 _COPIES = {1: "HtoD", 2: "DtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
@@ -49,11 +49,9 @@ def read_database(path: Path, header: bytes) -> list[Recording]:
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)) as database:
             return _read(path.name, database)
-    except sqlite3.Error as error:
-        words = "an SQLite file that cannot be read, or was not written to its end"
+    except (sqlite3.Error, TypeError) as error:
+        words = "an SQLite file that was not written to its end, or has columns of other types"
         raise ValueError(f"{words}: {one_line(str(error))}") from None
-    except TypeError as error:
-        raise ValueError(f"an SQLite file with columns of other types: {error}") from None
 
 
 def _read(name: str, database: sqlite3.Connection) -> list[Recording]:
@@ -89,17 +87,17 @@ def _nsys(database: sqlite3.Connection) -> Iterator[Record]:
         columns = f"start end globalPid streamId deviceId {naming}"
         for start, end, process, stream, device, *keys in _rows(database, _CUPTI + table, columns):
             name = before + "".join(str(names.get(key, key)) for key in keys)[:_MOST_LETTERS]
-            yield Record(kind, name, start, end, (process or 0) >> 24, stream or 0, device or 0)
+            yield Record(kind, name, start, end, _thread(process)[0], stream or 0, device or 0)
     threads = set()
     columns = "start end globalTid nameId"
     for start, end, thread, name in _rows(database, f"{_CUPTI}RUNTIME", columns):
         threads.add(thread)
         called = re.sub(r"_v\d+$", "", str(texts.get(name, name)))
-        yield Record(Kind.CALL, called, start, end, *_thread(thread))
+        yield Record(CALL, called, start, end, *_thread(thread))
     for start, end, thread, name in _rows(database, "OSRT_API", columns):
         if thread in threads:  # others are the profiler's own, and the driver's
             called = f"OS runtime: {texts.get(name, name)}"
-            yield Record(Kind.FUNCTION, called, start, end, *_thread(thread))
+            yield Record("python_function", called, start, end, *_thread(thread))
     yield from _ranges(database, texts)
 
 
@@ -114,24 +112,24 @@ def _ranges(database: sqlite3.Connection, texts: dict[int, str]) -> Iterator[Rec
         name = str(text or texts.get(number, ""))
         if kind in _RANGES and name.startswith("aten::"):
             operation = name.partition(",")[0]
-            yield Record(Kind.OPERATION, operation, start, end, *_thread(thread))
+            yield Record("cpu_op", operation, start, end, *_thread(thread))
         elif kind in _RANGES:
             name = f"{domains[domain]}: {name}" if domains.get(domain) else name
-            yield Record(Kind.RANGE, name, start, end, *_thread(thread))
+            yield Record(RANGE, name, start, end, *_thread(thread))
 
 
 def _thread(number: int | None) -> tuple[int, int]:
-    """Process and thread of nsys's `globalTid`, as its `globalPid` has the process."""
-    return (number or 0) >> 24, (number or 0) & 0xFFFFFF
+    """Process and thread of nsys's `globalTid`, or `globalPid`: 24 bits each, below the machine."""
+    return (number or 0) >> 24 & 0xFFFFFF, (number or 0) & 0xFFFFFF
 
 
 def _rocpd(database: sqlite3.Connection) -> Iterator[Record]:
     columns = "name start end pid stream_id agent_abs_index src_agent_abs_index dst_agent_abs_index"
-    for view, kind in (("kernels", Kind.KERNEL), ("memory_copies", Kind.COPY)):
+    for view, kind in (("kernels", KERNEL), ("memory_copies", COPY)):
         for name, start, end, process, stream, *agents in _rows(database, view, columns):
             device = max(agent or 0 for agent in agents)  # processors come before GPUs
             yield Record(kind, name, start, end, process, stream or 0, device)
     columns = "name start end pid tid category"
     for name, start, end, process, thread, category in _rows(database, "regions", columns):
         if str(category).startswith("HIP"):
-            yield Record(Kind.CALL, name, start, end, process, thread)
+            yield Record(CALL, name, start, end, process, thread)

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import StrEnum
 from typing import NamedTuple
 
 from gpulab.core.limits import TRACE_EVENTS
 from gpulab.traces.recording import Recording
 from gpulab.traces.trace import Trace, read_any
 
-
-class Kind(StrEnum):
-    KERNEL = "kernel"
-    COPY = "gpu_memcpy"
-    SET = "gpu_memset"
-    CALL = "cuda_runtime"
-    RANGE = "user_annotation"
-    OPERATION = "cpu_op"
-    FUNCTION = "python_function"
+KERNEL, COPY, CALL, RANGE = "kernel", "gpu_memcpy", "cuda_runtime", "user_annotation"
 
 
 class Record(NamedTuple):
-    """One event; start and end in nanoseconds of any clock. `device` is None on the host, `thread`
-    that of the host, or a stream; `process` 0 where it is not recorded.
+    """One event of a kind of torch's; start and end in nanoseconds of any clock. `device` is None
+    on the host, `thread` that of the host, or a stream; `process` 0 where it is not recorded.
     """
 
-    kind: Kind
+    kind: str
     name: str
     start: int
     end: int

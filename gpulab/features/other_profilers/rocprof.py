@@ -9,13 +9,13 @@ import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from gpulab.features.other_profilers.records import Kind, Record
+from gpulab.features.other_profilers.records import CALL, COPY, KERNEL, Record
 
 _MOST_BYTES = 256 << 20
 """Unpacked: it is read as a whole, and takes ten times as much."""
 _GPU = 2
 """The type of an agent."""
-_PLACES = {"CPU HIP API": Kind.CALL, "COPY": Kind.COPY}
+_PLACES = {"CPU HIP API": CALL, "COPY": COPY}
 
 
 def read_json(file: BinaryIO) -> Iterator[Record]:
@@ -47,10 +47,10 @@ def _first_versions(entries: list[dict[str, Any]]) -> Iterator[Record]:
         if entry.get("ph") != "X" or "BeginNs" not in about:
             continue
         place = names.get(str(entry["pid"]), "")
-        kind = Kind.KERNEL if place.startswith("GPU") else _PLACES.get(place)
+        kind = KERNEL if place.startswith("GPU") else _PLACES.get(place)
         when = int(about["BeginNs"]), int(about["EndNs"])
         process = int(about.get("pid", 0))
-        if kind in (Kind.KERNEL, Kind.COPY):
+        if kind in (KERNEL, COPY):
             device, stream = int(about.get("dev-id", 0)), int(about.get("stream-id", 0))
             yield Record(kind, entry["name"], *when, process, stream, device)
         elif kind is not None:
@@ -62,21 +62,22 @@ def _rocprofv3(document: dict[str, Any]) -> Iterator[Record]:
     found = document["buffer_records"]
     names = [kind["operations"] for kind in document["strings"]["buffer_records"]]
     symbols = {symbol["kernel_id"]: symbol for symbol in document["kernel_symbols"]}
-    gpus = {agent["id"]["handle"] for agent in document["agents"] if agent.get("type") == _GPU}
+    agents = [agent for agent in document["agents"] if agent.get("type") == _GPU]
+    gpus = {agent["id"]["handle"]: agent.get("node_id", 0) for agent in agents}
     for each in found.get("kernel_dispatch", []):
         about = each["dispatch_info"]
         symbol = symbols[about["kernel_id"]]
         name = symbol.get("formatted_kernel_name") or symbol["kernel_name"]
-        queue, device = about["queue_id"]["handle"], about["agent_id"]["handle"]
-        yield Record(Kind.KERNEL, name, *_when(each), process, queue, device)
+        queue, device = about["queue_id"]["handle"], gpus[about["agent_id"]["handle"]]
+        yield Record(KERNEL, name, *_when(each), process, queue, device)
     for each in found.get("memory_copy", []):
         name = names[each["kind"]][each["operation"]]
         source, target = each["src_agent_id"]["handle"], each["dst_agent_id"]["handle"]
-        device = target if target in gpus else source
-        yield Record(Kind.COPY, name, *_when(each), process, 0, device)
+        device = gpus[target if target in gpus else source]
+        yield Record(COPY, name, *_when(each), process, 0, device)
     for each in found.get("hip_api", []):
         name = names[each["kind"]][each["operation"]]
-        yield Record(Kind.CALL, name, *_when(each), process, each["thread_id"])
+        yield Record(CALL, name, *_when(each), process, each["thread_id"])
 
 
 def _when(record: dict[str, Any]) -> tuple[int, int]:

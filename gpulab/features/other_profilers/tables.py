@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpulab.core.files import open_regular
-from gpulab.features.other_profilers.records import Kind, Record, recordings
+from gpulab.features.other_profilers.records import CALL, COPY, KERNEL, RANGE, Record, recordings
 from gpulab.traces.recording import Recording
 
 TABLE = re.compile(
@@ -100,8 +100,8 @@ def _records(path: Path) -> Iterator[Record]:
 def _of_nsys(row: Row, start: int, end: int) -> Record:
     name = _name(row).strip("[]")
     if "strm" not in row:
-        return Record(Kind.CALL, name, start, end, _number(row, "pid"), _number(row, "tid"))
-    kind = Kind.COPY if name.startswith("CUDA mem") else Kind.KERNEL
+        return Record(CALL, name, start, end, _number(row, "pid"), _number(row, "tid"))
+    kind = COPY if name.startswith("CUDA mem") else KERNEL
     return Record(kind, name, start, end, 0, _number(row, "strm"), _number(row, "device"))
 
 
@@ -110,12 +110,12 @@ def _of_rocprof(row: Row, start: int, end: int) -> Iterator[Record]:
     name = _name(row)
     if "kernel_name" in row:
         device = _number(row, "agent_id", "gpu-id")
-        yield Record(Kind.KERNEL, name, start, end, 0, _number(row, "queue_id"), device)
+        yield Record(KERNEL, name, start, end, 0, _number(row, "queue_id"), device)
     elif "direction" in row:
         agent = "destination" if name.endswith("TO_DEVICE") else "source"
-        yield Record(Kind.COPY, name, start, end, 0, 0, _number(row, f"{agent}_agent_id"))
+        yield Record(COPY, name, start, end, 0, 0, _number(row, f"{agent}_agent_id"))
     elif row.get("domain", "").startswith(("HIP", "MARKER")):
-        kind = Kind.CALL if row["domain"].startswith("HIP") else Kind.RANGE
+        kind = CALL if row["domain"].startswith("HIP") else RANGE
         yield Record(kind, name, start, end, _number(row, "process_id"), _number(row, "thread_id"))
 
 

@@ -177,7 +177,7 @@ def test_what_differs_between_two_recordings_is_of_a_step(lab):
     paths = [written(lab, "a.json", {"traceEvents": first})]
     paths.append(written(lab, "b.json", {"traceEvents": second}))
     finished, _ = why(lab, *paths)
-    differences = json.loads((lab.folder / "why.json").read_text())["differences"]
+    differences = json.loads((lab.folder / "why.json").read_text())["changes"]
     found = {(each["cause"], each["of"]): each for each in differences}
     launching = found["device idle: launching", "cudaLaunchKernel"]
     assert (launching["first_s"], launching["second_s"]) == pytest.approx((5e-6, 10e-6))

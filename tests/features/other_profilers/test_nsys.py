@@ -214,7 +214,7 @@ def test_two_exports_have_a_table_of_what_differs(lab):
     finished, result = why(lab, first, second)
     changes = {
         (each["cause"], each["of"]): (each["second_s"] - each["first_s"]) * 1e6
-        for each in result["differences"]
+        for each in result["changes"]
     }
     assert changes["device busy", None] == pytest.approx(30, abs=1e-3)
     assert changes["device busy", "gemm(float*)"] == pytest.approx(30, abs=1e-3)

@@ -16,7 +16,7 @@ from gpulab.features.bill.trace import TraceBill
 _MOST_NAMES, _NAME = 8, 40
 
 
-class TraceDifference(msgspec.Struct, frozen=True, kw_only=True):
+class TraceChange(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of a cause, or where `of` is not None of one name of it, in the first recording and
     the second: of a step where both have steps, else of all.
     """
@@ -27,7 +27,7 @@ class TraceDifference(msgspec.Struct, frozen=True, kw_only=True):
     second_s: float
 
 
-def differences_of(first: TraceBill, second: TraceBill) -> list[TraceDifference]:
+def changes_of(first: TraceBill, second: TraceBill) -> list[TraceChange]:
     """Return all causes and then the names that changed most, the largest change first."""
     found: dict[tuple[str, str | None], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for side, bill in enumerate((first, second)):
@@ -39,13 +39,13 @@ def differences_of(first: TraceBill, second: TraceBill) -> list[TraceDifference]
     order = sorted(found, key=lambda key: (key[1] is not None, -abs(found[key][1] - found[key][0])))
     causes = sum(of is None for _, of in order)
     return [
-        TraceDifference(cause=cause, of=of, first_s=times[0], second_s=times[1])
+        TraceChange(cause=cause, of=of, first_s=times[0], second_s=times[1])
         for cause, of in order[: causes + _MOST_NAMES]
         for times in [found[cause, of]]
     ]
 
 
-def differences_table(bills: Sequence[TraceBill], found: Sequence[TraceDifference]) -> Block:
+def changes_table(bills: Sequence[TraceBill], found: Sequence[TraceChange]) -> Block:
     """Return the table of what differs, and why the two may not be comparable."""
     table = columns_table()
     for name in ("first", "second", "change"):
@@ -55,14 +55,11 @@ def differences_table(bills: Sequence[TraceBill], found: Sequence[TraceDifferenc
     for each in found:
         change_s = each.second_s - each.first_s
         change = f"{'-' if change_s < 0 else '+'}{seconds(abs(change_s))}"
+        times = seconds(each.first_s), seconds(each.second_s), change
         name = fit(short_name(one_line(plain(each.of or ""))), _NAME)
-        table.add_row(
-            seconds(each.first_s), seconds(each.second_s), change, Text(each.cause), Text(name)
-        )
+        table.add_row(*times, Text(each.cause), Text(name))
     of_steps = all(bill.steps for bill in bills)
     unit = "of a step" if of_steps else "in all, as not both have steps"
-    blocks: list[Block] = [Text(f"what differs, {unit}"), table]
-    if len({bill.busy_s is None for bill in bills}) > 1:
-        words = "one has a timeline of a device and the other none: they cannot be compared"
-        blocks.append(Text(words, "yellow"))
-    return Group(*blocks)
+    doubt = "one has a timeline of a device and the other none: they cannot be compared"
+    doubts = [Text(doubt, "yellow")] if len({bill.busy_s is None for bill in bills}) > 1 else []
+    return Group(Text(f"what differs, {unit}"), table, *doubts)
