@@ -18,7 +18,7 @@ from gpulab.traces.trace import Thread, Trace
 BUSY, COPIES, COLLECTIVES = "device busy", "device copies", "device in collectives"
 IDLE, OUTSIDE, TORCH = "device idle", "outside of operations", "torch"
 CALLS = "calls of the host"
-_STEP, _LOADER = "ProfilerStep#", "DataLoader"
+_STEP, _LOADER = ("ProfilerStep#", "gpulab:step"), "DataLoader"
 _COLLECTIVES = ("nccl", "rccl", "all_reduce", "allreduce", "AllReduce")
 _PLACE = re.compile(r"^(.+\.py)\((\d+)\): (.+)$")
 """A function of Python in a recording with stacks: file, its first line, name."""
@@ -37,7 +37,7 @@ class TraceBill(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[BillRow]
     steps: int = 0
     step_s: float | None = None
-    """The median of those that the profiler's schedule marked."""
+    """The median of those that torch's schedule marked, or gpulab's own ranges of NVTX."""
     note: str = ""
 
 

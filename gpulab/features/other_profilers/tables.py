@@ -99,8 +99,9 @@ def _records(path: Path) -> Iterator[Record]:
 
 def _of_nsys(row: Row, start: int, end: int) -> Record:
     name = _name(row).strip("[]")
-    if "strm" not in row:
-        return Record(CALL, name, start, end, _number(row, "pid"), _number(row, "tid"))
+    if "strm" not in row:  # ranges of NVTX have no correlation
+        kind = CALL if "corrid" in row else RANGE
+        return Record(kind, name, start, end, _number(row, "pid"), _number(row, "tid"))
     kind = COPY if name.startswith("CUDA mem") else KERNEL
     return Record(kind, name, start, end, 0, _number(row, "strm"), _number(row, "device"))
 

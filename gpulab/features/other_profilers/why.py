@@ -25,16 +25,11 @@ def read(path: Path, file: BinaryIO) -> list[Recording] | None:
     file at its start. ValueError, OSError.
     """
     if path.suffix in _NOT_EXPORTED:
-        shown = shlex.quote(str(path))
-        exported = shlex.quote(str(path.with_suffix(".sqlite")))
-        raise ValueError(
-            "a report of Nsight Systems that was not exported: "
-            f"nsys export --type sqlite --output {exported} {shown}, then gpulab --why {exported}"
-        )
+        shown, exported = (shlex.quote(str(each)) for each in (path, path.with_suffix(".sqlite")))
+        how = f"nsys export --type sqlite --output {exported} {shown}, then gpulab --why {exported}"
+        raise ValueError(f"a report of Nsight Systems that was not exported: {how}")
     if path.suffix == ".pftrace":
-        raise ValueError(
-            "a trace of Perfetto: rocprofv3 --output-format json (or csv) writes what is read here"
-        )
+        raise ValueError("a trace of Perfetto: rocprofv3 --output-format json writes what is read")
     head = file.read(_HEAD_BYTES)
     file.seek(0)
     if head.startswith(b"SQLite format 3\0"):

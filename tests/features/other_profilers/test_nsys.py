@@ -103,6 +103,15 @@ def test_ranges_and_calls_of_the_system_say_where_the_host_was(lab):
     assert found[f"{IDLE}starting operations", ""] == pytest.approx(5)
 
 
+def test_steps_that_gpulab_marked_are_counted(lab):
+    ranges = [(at, at + 20, 60, "gpulab:step", PROCESS + 5, None, 0) for at in (0, 20, 50)]
+    path = database(lab.folder / "a.sqlite", {**STEP, "NVTX_EVENTS": ranges})
+    finished, result = why(lab, path)
+    assert result["bills"][0]["steps"] == 3
+    assert "3 steps marked, 20.0 µs in median" in finished.stdout
+    assert microseconds(result["bills"][0]) == pytest.approx(TRUTH, abs=1e-3)
+
+
 def test_each_device_of_each_process_has_a_bill_of_its_own(lab):
     tables = {
         KERNEL: [(0, 30, 0, 7, 1, PROCESS, 1), (0, 90, 1, 7, 1, OTHER, 1)],
