@@ -185,9 +185,10 @@ _ALL = (
         (1, 1_000),
         "TRACE|FOLDER ...",
         "where a trace's time went",
-        "Say where the time of recordings of torch.profiler went: what the device did, and where "
-        "it was idle what the host did meanwhile. It needs no shapes; a file that was cut off is "
-        "read as far as it goes. A FOLDER of ranks has a row for each.",
+        "Say where the time of recordings of torch.profiler, Nsight Systems (nsys export --type "
+        "sqlite, nsys stats --format csv) or rocprof went: what the device did, and where it was "
+        "idle what the host did meanwhile. It needs no shapes. A FOLDER of ranks has a row for "
+        "each; of two files it is said what differs.",
     ),
     ModeFlag(
         Mode.FROM_TRACE,

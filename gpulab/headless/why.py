@@ -1,34 +1,43 @@
-"""`--why`: where the time of recordings of torch's profiler went."""
+"""`--why`: where the time of recordings of torch's profiler went, and of other profilers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 import msgspec
 
 from gpulab.core.statuses import ExitCode
 from gpulab.core.text import one_line
-from gpulab.features.bill.trace import TraceBill, bill_of
+from gpulab.features import modules
+from gpulab.features.bill.trace import TraceBill, bill_of, bill_of_summary
+from gpulab.features.bill.trace_changes import TraceChange, changes_of, changes_table
 from gpulab.features.bill.trace_ranks import Collectives, RankWaits, collectives_of, waits_of
 from gpulab.features.bill.trace_view import trace_bills
 from gpulab.features.from_trace.stream import trace_events
 from gpulab.headless.from_trace import opened
 from gpulab.headless.output import open_terminal, write_json
 from gpulab.options import Options, UsageError
-from gpulab.traces.trace import Trace, read_any
+from gpulab.traces.recording import Recording
+from gpulab.traces.trace import read_any
 
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):
-    """The bills of recordings, and what each rank waits for the others."""
+    """The bills of recordings, what each rank waits for the others, and what of two differs."""
 
     schema: str = "gpulab.why/1"
     bills: list[TraceBill]
     ranks: list[RankWaits]
+    changes: list[TraceChange] = []
 
 
-_ENDINGS = (".json", ".json.gz")
+_ENDINGS = (".json", ".json.gz", ".sqlite", ".db", "kernel_trace.csv", "cuda_gpu_trace.csv")
+_TWO = 2
+_CYCLE = re.compile(r"\.\d{13,}(?=\.pt\.trace\.json)")
+"""When tensorboard_trace_handler wrote a file, after the name of its worker."""
 
 
 def why(names: Sequence[str], options: Options) -> int:
@@ -40,22 +49,44 @@ def why(names: Sequence[str], options: Options) -> int:
     problems = []
     for path in _files(names):
         try:
-            trace, problem = _read(path)
-            bills.append(bill_of(path.name, trace, problem))
-            found.append(collectives_of(trace))
+            for recording in _read(path):
+                bills.append(_bill(recording))
+                found.append(collectives_of(recording.trace) if recording.trace else {})
         except UsageError as error:
             problems.append(str(error))
     if not bills:
-        raise UsageError("\n".join(problems) or "--why: no trace (.json, .json.gz) there")
-    ranks = waits_of([bill.file for bill in bills], found)
+        raise UsageError("\n".join(problems) or f"--why: no trace ({', '.join(_ENDINGS)}) there")
+    ranks = waits_of(*_processes(bills, found))
+    changes = changes_of(bills[0], bills[1]) if len(names) == len(bills) == _TWO else []
     if options.json:
-        write_json(Why(bills=bills, ranks=ranks), options.json)
+        write_json(Why(bills=bills, ranks=ranks, changes=changes), options.json)
     if not options.json_on_stdout:
         terminal = open_terminal(ascii_only=options.ascii)
         terminal.show(trace_bills(bills, ranks))
+        if changes:
+            terminal.show(changes_table(bills, changes))
         for problem in problems:
             terminal.say(problem)
     return ExitCode.MEASURED
+
+
+def _processes(
+    bills: Sequence[TraceBill], found: Sequence[Collectives]
+) -> tuple[list[str], list[Collectives]]:
+    """Return the collectives of each process: a schedule of torch's writes a file a cycle."""
+    names: list[str] = []
+    merged: list[Collectives] = []
+    for bill, own in zip(bills, found, strict=True):
+        name, cycles = _CYCLE.subn("", bill.file)
+        if cycles and name in names:
+            before = merged[names.index(name)]
+            keys = {**before, **own}
+            own = {key: [*before.get(key, []), *own.get(key, [])] for key in keys}
+            merged[names.index(name)] = own
+        else:
+            names.append(name)
+            merged.append(own)
+    return names, merged
 
 
 def _files(names: Sequence[str]) -> Iterator[Path]:
@@ -67,24 +98,39 @@ def _files(names: Sequence[str]) -> Iterator[Path]:
             yield path
 
 
-def _read(path: Path) -> tuple[Trace, str]:
+def _bill(recording: Recording) -> TraceBill:
+    if recording.trace is None:
+        return bill_of_summary(recording.name, recording.sums or {}, recording.note)
+    return bill_of(recording.name, recording.trace, recording.note)
+
+
+def _read(path: Path) -> list[Recording]:
     """Return what can be read of a file, and why not all of it. UsageError."""
+    with opened("--why", path) as text:
+        for module in modules("why"):
+            found: list[Recording] | None = module.read(path, text.buffer)
+            if found is not None:
+                return found
+        return [_read_trace(path.name, text)]
+
+
+def _read_trace(name: str, text: TextIO) -> Recording:
     events = []
     problem = ""
-    with opened("--why", path) as text:
-        try:
-            for event in trace_events(text):
-                events.append(event)
-        except ValueError as error:
-            if not events:
-                raise
-            problem = one_line(str(error))
-        trace = read_any(events)
-        if problem:  # marks of steps reach beyond what was written of them
-            written = [
-                *trace.device,
-                *(event for each in trace.operations.values() for event in each),
-            ]
-            end = max((event.end for event in written), default=trace.window[1])
-            trace = replace(trace, window=(trace.window[0], min(end, trace.window[1])))
-        return trace, problem
+    try:
+        for event in trace_events(text):
+            events.append(event)
+    except ValueError as error:
+        if not events:
+            raise
+        problem = one_line(str(error))
+    trace = read_any(events)
+    if problem:  # marks of steps reach beyond what was written of them
+        written = [
+            *trace.device,
+            *(event for each in trace.operations.values() for event in each),
+        ]
+        end = max((event.end for event in written), default=trace.window[1])
+        trace = replace(trace, window=(trace.window[0], min(end, trace.window[1])))
+        problem = f"read in part: {problem}"
+    return Recording(name, trace, problem)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import median
 
 import msgspec
@@ -17,7 +17,8 @@ from gpulab.traces.trace import Thread, Trace
 
 BUSY, COPIES, COLLECTIVES = "device busy", "device copies", "device in collectives"
 IDLE, OUTSIDE, TORCH = "device idle", "outside of operations", "torch"
-_STEP, _LOADER = "ProfilerStep#", "DataLoader"
+CALLS = "calls of the host"
+_STEP, _LOADER = ("ProfilerStep#", "gpulab:step"), "DataLoader"
 _COLLECTIVES = ("nccl", "rccl", "all_reduce", "allreduce", "AllReduce")
 _PLACE = re.compile(r"^(.+\.py)\((\d+)\): (.+)$")
 """A function of Python in a recording with stacks: file, its first line, name."""
@@ -36,14 +37,15 @@ class TraceBill(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[BillRow]
     steps: int = 0
     step_s: float | None = None
-    """The median of those that the profiler's schedule marked."""
+    """The median of those that torch's schedule marked, or gpulab's own ranges of NVTX."""
     note: str = ""
 
 
 def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
     """Return the bill of a recording, from its first event to its last."""
     found: dict[tuple[str, str], float] = defaultdict(float)
-    host = max(trace.operations, key=lambda thread: len(trace.operations[thread]), default=None)
+    threads = trace.operations or trace.calls
+    host = max(threads, key=lambda thread: len(threads[thread]), default=None)
     device = [event for event in trace.inside(trace.device) if event.end > event.start]
     busy = union(event.span for event in device)
     rest: list[Span] = subtract([trace.window], busy)
@@ -53,26 +55,42 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
         for cause, of, spans in _host_states(trace, host):
             found[f"{IDLE}: {cause}", of] += measure(intersect(rest, spans))
             rest = subtract(rest, spans)
-        recorded = "in Python, or not recorded" if host is not None else "the host is not recorded"
         for name, seconds in _outside(trace, host, rest).items():
-            found[f"{IDLE}: {recorded}", name] += seconds
+            found[f"{IDLE}: {_elsewhere(trace)}", name] += seconds
     else:
         found.update(_of_host(trace, host, rest))
     steps = [event for event in trace.annotations if event.name.startswith(_STEP)]
-    rows = [
-        BillRow(cause=cause, of=of, seconds=seconds)
-        for (cause, of), seconds in found.items()
-        if seconds > 0
-    ]
     return TraceBill(
         file=file,
         wall_s=trace.window_s,
         busy_s=measure(busy) if busy else None,
-        rows=sorted(rows, key=lambda row: -row.seconds),
+        rows=_rows(found),
         steps=len(steps),
         step_s=median(step.end - step.start for step in steps) if steps else None,
         note=note,
     )
+
+
+def bill_of_summary(file: str, sums: Mapping[tuple[str, str], float], note: str) -> TraceBill:
+    """Return the bill of sums by cause and name, which have no timeline."""
+    wall_s = sum(sums.values())
+    return TraceBill(file=file, wall_s=wall_s, busy_s=None, rows=_rows(sums), note=note)
+
+
+def _rows(found: Mapping[tuple[str, str], float]) -> list[BillRow]:
+    rows = [
+        BillRow(cause=cause, of=of, seconds=taken)
+        for (cause, of), taken in found.items()
+        if taken > 0
+    ]
+    return sorted(rows, key=lambda row: -row.seconds)
+
+
+def _elsewhere(trace: Trace) -> str:
+    """Return what is known of a host that neither calls nor starts anything."""
+    if trace.operations:
+        return "in Python, or not recorded"
+    return "outside of the runtime" if trace.calls else "the host is not recorded"
 
 
 def _of_device(kind: str, name: str) -> str:
@@ -112,11 +130,12 @@ def _of_call(name: str) -> str:
 
 
 def _of_host(trace: Trace, host: Thread | None, window: list[Span]) -> dict[tuple[str, str], float]:
-    """Return the seconds of each operation's own of the host's main thread."""
+    """Return the seconds of each operation's own of the host's main thread, or of its calls."""
     found: dict[tuple[str, str], float] = defaultdict(float)
-    operations = [event for event in trace.inside(trace.operations.get(host, []))] if host else []
+    threads, cause = (trace.operations, TORCH) if trace.operations else (trace.calls, CALLS)
+    operations = [event for event in trace.inside(threads.get(host, []))] if host else []
     for start, end, index in innermost([event.span for event in operations]):
-        found[TORCH, operations[index].name] += end - start
+        found[cause, operations[index].name] += end - start
     loading = _loading(trace)
     rest = subtract(window, union(event.span for event in operations))
     found["waiting for data", ""] = measure(intersect(rest, loading))

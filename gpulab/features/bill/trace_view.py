@@ -41,7 +41,7 @@ def _bill(bill: TraceBill) -> list[Block]:
             Text(f"{plural(bill.steps, 'step')} marked, {seconds(bill.step_s)} in median")
         )
     if bill.note:
-        blocks.append(Text(plain(f"read in part: {bill.note}"), "yellow"))
+        blocks.append(Text(plain(bill.note), "yellow"))
     return blocks
 
 

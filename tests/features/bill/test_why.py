@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -129,3 +131,55 @@ def test_time_outside_of_operations_is_by_the_function_or_the_range_that_it_is_i
     _, (bill,) = why(lab, written(lab, "s.json", {"traceEvents": events}))
     outside = {row["of"]: row["seconds"] for row in bill["rows"] if row["cause"] != "torch"}
     assert outside == pytest.approx({"train.py:3 step": 6e-5, "prepare": 2e-5})
+
+
+def test_a_schedule_that_writes_a_file_a_cycle_is_a_folder_of_one_process(lab):
+    """Two cycles of wait 1, warm-up 1 and active 2, by torch's own handler."""
+    folder = lab.folder / "cycles"
+    program = [
+        "import torch",
+        "from torch.profiler import profile, schedule, tensorboard_trace_handler",
+        "cycle = schedule(wait=1, warmup=1, active=2, repeat=2)",
+        f"handler = tensorboard_trace_handler({str(folder)!r}, use_gzip=True)",
+        "with profile(schedule=cycle, on_trace_ready=handler) as profiler:",
+        "    for _ in range(10):",
+        "        torch.ones(8).sum()",
+        "        profiler.step()",
+    ]
+    subprocess.run([sys.executable, "-c", "\n".join(program)], check=True, capture_output=True)
+    _, bills = why(lab, folder)
+    assert [bill["steps"] for bill in bills] == [2, 2]
+
+
+def test_cycles_of_a_process_are_not_ranks_that_wait_for_each_other(lab):
+    folder = lab.folder / "cycles"
+    folder.mkdir()
+    for name, lasts in {"a_1": 10, "b_2": 2}.items():
+        for cycle in range(2):
+            end = 100 * cycle + 50
+            kernel = event("kernel", "ncclDevKernel_AllReduce_Sum_f32", end - lasts, end)
+            path = folder / f"{name}.{1_795_888_580_367_181_300 + cycle}.pt.trace.json"
+            path.write_text(json.dumps({"traceEvents": [kernel]}))
+    target = lab.folder / "why.json"
+    lab.call("--why", folder, "--json", target)
+    ranks = json.loads(target.read_text())["ranks"]
+    found = {rank["file"]: (rank["last"], rank["collectives"]) for rank in ranks}
+    assert found == {"a_1.pt.trace.json": (0, 2), "b_2.pt.trace.json": (2, 2)}
+
+
+def test_what_differs_between_two_recordings_is_of_a_step(lab):
+    """Of three steps and two: the second launches twice as long in each."""
+    first = [each for at in range(0, 300, 100) for each in of_a_step(at)]
+    second = [each for at in range(0, 200, 100) for each in of_a_step(at)]
+    for each in second:
+        if each["name"] == "cudaLaunchKernel":
+            each["ts"], each["dur"] = each["ts"] - 5, 10
+    paths = [written(lab, "a.json", {"traceEvents": first})]
+    paths.append(written(lab, "b.json", {"traceEvents": second}))
+    finished, _ = why(lab, *paths)
+    differences = json.loads((lab.folder / "why.json").read_text())["changes"]
+    found = {(each["cause"], each["of"]): each for each in differences}
+    launching = found["device idle: launching", "cudaLaunchKernel"]
+    assert (launching["first_s"], launching["second_s"]) == pytest.approx((5e-6, 10e-6))
+    assert found["device busy", None]["first_s"] == found["device busy", None]["second_s"]
+    assert "what differs, of a step" in finished.stdout

@@ -1,0 +1,1 @@
+"""Recordings of Nsight Systems and of rocprof, as they were exported, for `--why`."""
