@@ -332,6 +332,8 @@ class Follow(Job, frozen=True, kw_only=True, tag="follow"):
     """Functions whose delay is measured beside the parts of a step; None: nothing is delayed."""
     tried: Line | None = None
     """Fixes to try in its steps; empty: all of them; None: none."""
+    nsys: Text | None = None
+    """The report that Nsight Systems writes, under which it runs; None: it runs by itself."""
 
 
 class Look(Job, frozen=True, kw_only=True, tag="look"):

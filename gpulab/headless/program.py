@@ -21,7 +21,7 @@ from gpulab.headless.standard_streams import OutputError, closed_by_caller, prin
 from gpulab.options import Options, UsageError
 from gpulab.report.commands import combine
 from gpulab.report.sentences import sentence
-from gpulab.session.drive import drive_to_end
+from gpulab.session.drive import Interrupts, drive_to_end
 from gpulab.session.following import start_program
 from gpulab.session.program import NOT_EXECUTABLE, NOT_FOUND, ProgramSession
 from gpulab.session.requests import program_of
@@ -66,6 +66,9 @@ def follow(command: Sequence[str], options: Options) -> int:
         return code
     terminal.err.print()
     show_program(report, terminal, options)
+    with Interrupts() as interrupts:
+        for line in session.nsys_outcome(interrupts.stop_with):
+            terminal.say(line)
     if options.json:
         try:
             write_json(combine([report], report.environment), options.json)

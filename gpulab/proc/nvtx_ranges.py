@@ -32,7 +32,7 @@ def profiler_listens() -> bool:
     Some images have CUPTI itself as the library of NVTX: it shows nothing, and a first range would
     load it, after which torch's profiler gets no kernels.
     """
-    library = os.path.basename(os.environ.get(_LIBRARY, ""))
+    library = os.environ.get(_LIBRARY, "").rpartition("/")[2]
     listens = bool(library) and not library.startswith("libcupti")
     return listens or any(name in os.environ for name in _SET_BY_PROFILERS)
 

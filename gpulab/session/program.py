@@ -10,11 +10,12 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from gpulab.core.events import (
     Event,
@@ -30,6 +31,7 @@ from gpulab.core.jobs import Follow, RunRequest
 from gpulab.core.machine import Device, cpu_name
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import FailureKind, Outcome, Stage
+from gpulab.features import needed
 from gpulab.features.program.files import Followers, environment
 from gpulab.features.program.findings import (
     program_exited,
@@ -37,6 +39,7 @@ from gpulab.features.program.findings import (
     program_not_started,
     program_timed_out,
     recordings_unreadable,
+    under_nsys,
 )
 from gpulab.features.program.recordings import profiled, to_profile
 from gpulab.proc.orphans import Orphans
@@ -82,6 +85,12 @@ class ProgramSession(LiveSource):
         self._read: list[Event] = []
         self._ended: ProgramEnded | None = None
         self._impatient = False
+        self._started_as = command
+        self._program_ended: Path | None = None
+        """Where a program that runs under nsys leaves its exit code."""
+        self._nsys: Any = None
+        if self._job.nsys is not None:
+            self._nsys = needed("counters.nsys").NsysReport(Path(self._job.nsys))
 
     @property
     def started(self) -> bool:
@@ -142,12 +151,16 @@ class ProgramSession(LiveSource):
                 "GPULAB_FOLLOW_TRY": self._job.tried,
             }
             variables |= {name: names for name, names in trials.items() if names is not None}
-            streams = self._start_program(stack, {**variables, **orphans.environment}, output)
-            process = self._process
-            if process is not None:
-                self._follow(process, orphans, followers, streams)
-                for stream in streams:  # a process that it left may hold the pipe
-                    self._append(*stream.take()[0])
+            variables |= orphans.environment
+            if self._nsys is not None:
+                self._program_ended = folder / "ended"
+                self._started_as = self._nsys.of_program(self._command, self._program_ended)
+            self._run_program(stack, variables, output, orphans, followers)
+            if self._failed_to_begin():
+                self._started_as, self._program_ended = self._command, None
+                self._run_program(stack, variables, output, orphans, followers)
+            if self._program_ended is not None:
+                self._append(FindingMade(finding=under_nsys(), explains=True))
             self._append(*followers.read())
             self._read_recordings(followers)
             if self._reader is not None:
@@ -157,6 +170,25 @@ class ProgramSession(LiveSource):
                 self._append(FindingMade(finding=reason, explains=True))
         self._append(*output.end())
         return self._last_events()
+
+    def _run_program(
+        self,
+        stack: ExitStack,
+        variables: Mapping[str, str],
+        output: CapturedOutput,
+        orphans: Orphans,
+        followers: Followers,
+    ) -> None:
+        streams = self._start_program(stack, variables, output)
+        if self._process is not None:
+            self._follow(self._process, orphans, followers, streams)
+            for stream in streams:  # a process that it left may hold the pipe
+                self._append(*stream.take()[0])
+
+    def _failed_to_begin(self) -> bool:
+        """Return whether nsys has ended before it started the program."""
+        stopped = self._timed_out or self._cancelled
+        return self._program_ended is not None and not (stopped or self._program_ended.exists())
 
     def _folder(self) -> tempfile.TemporaryDirectory[str]:
         """For what its processes write; where there are no temporary files, beside the run's."""
@@ -182,7 +214,7 @@ class ProgramSession(LiveSource):
                     os.set_inheritable(fd, False)
                 self._begun = monotonic()
                 self._process = spawn(
-                    self._command,
+                    self._started_as,
                     env=variables,
                     close_fds=self._captured,  # what its caller opened for it stays open
                     start_new_session=self._captured,
@@ -200,7 +232,7 @@ class ProgramSession(LiveSource):
     ) -> None:
         exit_fd = os.pidfd_open(process.pid)
         listening = self._listen(streams, exit_fd)
-        deadline = None
+        deadline = ended_by = None
         if self._request.timeout_s is not None:
             deadline = self._begun + self._request.timeout_s
         stops: list[int] = []
@@ -223,6 +255,10 @@ class ProgramSession(LiveSource):
                 if deadline is not None and now >= deadline and not stops:
                     self._timed_out = True
                     stops, next_stop = [signal.SIGTERM, signal.SIGKILL], now
+                if ended_by is None and self._code_under_nsys() is not None:
+                    ended_by = now + self._nsys.limit_s
+                if ended_by is not None and now >= ended_by and not stops:
+                    stops, next_stop = [signal.SIGTERM, signal.SIGKILL], now
                 if stops and now >= next_stop:
                     self._signal_all(process, orphans, stops.pop(0))
                     next_stop = now + 3.0
@@ -232,8 +268,10 @@ class ProgramSession(LiveSource):
 
     def _wait(self, process: Process[bytes], orphans: Orphans) -> None:
         _, status, usage = os.wait4(process.pid, 0)
-        code = os.waitstatus_to_exitcode(status)
-        process.returncode = code
+        process.returncode = os.waitstatus_to_exitcode(status)
+        code = self._code_under_nsys()
+        if code is None:
+            code = process.returncode
         wall_s = monotonic() - self._begun
         stopped = self._timed_out or self._cancelled
         left = orphans.end() and 0 if stopped else orphans.count()
@@ -247,6 +285,20 @@ class ProgramSession(LiveSource):
             resident_bytes=usage.ru_maxrss * 1024,
             left=left,
         )
+
+    def _code_under_nsys(self) -> int | None:
+        """The exit code of a program that has ended under nsys, which may go on."""
+        if self._program_ended is None:
+            return None
+        with suppress(OSError, ValueError):
+            return int(self._program_ended.read_text())
+        return None
+
+    def nsys_outcome(self, started: Callable[[Callable[[], None]], object]) -> list[str]:
+        """Export the report of nsys, and say where it is; nothing of a program that ran without.
+        `started` gets what ends it.
+        """
+        return self._nsys.outcome(started) if self._nsys is not None else []
 
     def _signal_all(self, process: Process[bytes], orphans: Orphans, number: int) -> None:
         """The program, and whatever it started."""
