@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpulab.catalog.view import best_comparison, mark
 from gpulab.commit import version
@@ -20,7 +20,7 @@ from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.units import duration, interval, seconds
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.styles import QUICK
-from gpulab.features import needed, part, present
+from gpulab.features import part, present
 from gpulab.features.goodput.job import with_from_start
 from gpulab.headless.drive import drive
 from gpulab.headless.export import export
@@ -32,9 +32,7 @@ from gpulab.report.build import run_parts
 from gpulab.report.commands import CommandReport, combine
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, sentence_with_place
-from gpulab.scenario import CONTROL
 from gpulab.session.drive import Interrupts
-from gpulab.session.history import History
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
 from gpulab.show.display import as_file
@@ -125,7 +123,11 @@ def run(names: Sequence[str], options: Options) -> int:
     say_sharing(options)
     gate = _gate(options)
     planned = plan_runs(names, options, gate)
-    nsys = _nsys(planned, options)
+    by_nsys = None
+    if options.nsys is not None:
+        from gpulab.headless.nsys import RecordingByNsys
+
+        by_nsys = RecordingByNsys(planned, options.nsys)
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     if gate:
         gate.announce(terminal)
@@ -133,35 +135,9 @@ def run(names: Sequence[str], options: Options) -> int:
     with Interrupts() as interrupts:  # a signal between two runs stops the second
         command.measure(interrupts)
     code = command.finish()
-    if nsys is not None:
-        _record_by_nsys(nsys, planned[0].request, command.reports[0], terminal)
+    if by_nsys is not None:
+        by_nsys.record(command.reports[0], terminal)
     return code
-
-
-def _nsys(planned: Sequence[PlannedRun], options: Options) -> Any:
-    """What `--nsys` writes; None without it. UsageError where nothing can write it."""
-    if options.nsys is None:
-        return None
-    if len(planned) > 1:
-        raise UsageError("--nsys FILE is of one run: name one scenario")
-    return needed("counters.nsys").NsysReport(options.nsys)
-
-
-def _record_by_nsys(
-    nsys: Any, request: RunRequest | RunReport, report: RunReport, terminal: Terminal
-) -> None:
-    """Record steps of the fastest variant, once all that was measured is written."""
-    times = {time.value: variant.name for variant, time in report.timed if variant.name != CONTROL}
-    if not isinstance(request, RunRequest) or not times:
-        return
-    history = History(request)
-    history.read()
-    fastest = min(times)
-    with Interrupts() as interrupts:
-        lines = nsys.of_steps(
-            request.job, times[fastest], fastest, history.choices, interrupts.stop_with
-        )
-    terminal.say(*lines)
 
 
 def _gate(options: Options) -> RunGate | None:

@@ -7,14 +7,12 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from gpulab.core.jobs import Measure, TimeFunctions
-from gpulab.core.payloads import Choice
 from gpulab.core.text import one_line
 from gpulab.features.counters.job import COMMAND, State, StepsJob, StepsState
 from gpulab.options import UsageError
@@ -27,7 +25,6 @@ _MISSING = (
     "--nsys: there is no nsys on PATH; apt install nsight-systems-cli (NVIDIA's repository), or "
     "https://developer.nvidia.com/nsight-systems"
 )
-_STEPS_S, _FEWEST, _MOST = 0.25, 3, 200
 _WITH_END = 'trap : INT QUIT HUP TERM; : >"$0"; "$@"; code=$?; echo $code >"$0"; exit $code'
 """A shell that makes a file as the program begins, and writes its exit code there as soon as it has
 ended; it outlives what is typed. nsys gives another code where it fails.
@@ -85,20 +82,13 @@ class NsysReport:
         return [f"its times: gpulab --why {tables}"]
 
     def of_steps(
-        self,
-        job: Measure | TimeFunctions,
-        variant: str,
-        step_s: float,
-        choices: Sequence[Choice],
-        started: Started,
+        self, asked: StepsJob, environment: Mapping[str, str], started: Started
     ) -> list[str]:
         """Run steps of a variant under nsys; what came of it, in lines. `started` gets what ends
         it.
         """
-        steps = max(_FEWEST, min(_MOST, int(_STEPS_S / step_s)))
-        asked = StepsJob(job=job, variants=[variant], choices=list(choices), steps=steps)
         more: tuple[str, ...] = ()
-        if job.device != "cpu":
+        if asked.job.device != "cpu":
             more = ("--capture-range=cudaProfilerApi", "--capture-range-end=stop")
         with tempfile.NamedTemporaryFile(suffix=".json") as file:
             file.write(msgspec.json.encode(asked) + b"\n")
@@ -106,20 +96,22 @@ class NsysReport:
             # nsys may keep its own stdin from the program
             shell = ("/bin/sh", "-c", 'exec "$@" <"$0"', file.name, *COMMAND)
             try:
-                output = self._run(self.command(shell, *more), started)
+                output = self._run(self.command(shell, *more), started, environment)
             except HangsError:
                 output = f"it did not end within {self.limit_s:g} s, and was killed"
             except OSError as error:
                 output = f"it cannot be started ({error.strerror})"
-        done = f"{steps} steps of {variant}, in a process of their own after the measurement"
+        done = f"{asked.steps} steps of {asked.variants[0]} under nsys, after the measurement"
         return [done, *self.outcome(started, _reason(output))]
 
-    def _run(self, command: Sequence[str], started: Started) -> str:
+    def _run(
+        self, command: Sequence[str], started: Started, environment: Mapping[str, str] = os.environ
+    ) -> str:
         """Run nsys; what it printed. Nothing that it started stays. HangsError, OSError."""
         with Orphans("GPULAB_NSYS") as orphans:
             try:
-                environment = {**os.environ, **orphans.environment}
-                done = capture(command, self.limit_s, environment=environment, started=started)
+                marked = {**environment, **orphans.environment}
+                done = capture(command, self.limit_s, environment=marked, started=started)
             finally:
                 orphans.end()
         return (done.output + done.errors).decode(errors="replace")

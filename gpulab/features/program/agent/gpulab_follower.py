@@ -387,7 +387,8 @@ class Follower:
             kind = self._kind(mark)
             self._stepped.clear()
             self._kinds[kind] = self._kinds.get(kind, 0) + 1
-            if self.step_range is not None:
+            is_certain = mark != MODULE or self._window.kind != FIRST
+            if self.step_range is not None and is_certain:
                 self.step_range.next()
             if self._tell_step is not None:
                 self._tell_step(kind if self._recorder is None else "")
