@@ -142,13 +142,6 @@ def trace(text: str) -> Path:
     return file
 
 
-def nsys_report(text: str) -> Path:
-    file = path(text)
-    if file.suffix != ".nsys-rep" or not file.absolute().parent.is_dir():
-        raise WrongValueError("FILE.nsys-rep, in a folder that exists")
-    return file
-
-
 def speedup(text: str) -> float:
     value = _number(text.removesuffix("x"))
     if not SPEEDUPS[0] <= value <= SPEEDUPS[1]:

@@ -250,9 +250,7 @@ class Options:
     """the run as a page to share, or as a report in Markdown"""
     trace: Path | None = _to_print(_RUN_OR_FOLLOW, ("FILE.json", kinds.trace))
     """trace of the profiled steps, for Perfetto or chrome://tracing"""
-    nsys: Path | None = _to_print(
-        _RUN_OR_FOLLOW, ("FILE.nsys-rep", kinds.nsys_report), feature="counters"
-    )
+    nsys: Path | None = _to_print(_RUN_OR_FOLLOW, ("FILE.nsys-rep", kinds.path), feature="counters")
     """report by Nsight Systems: of some steps of the fastest variant, in a process of their own
     after the measurement, or of the whole program
     """

@@ -10,7 +10,7 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -86,11 +86,12 @@ class ProgramSession(LiveSource):
         self._ended: ProgramEnded | None = None
         self._impatient = False
         self._started_as = command
-        self._program_ended: Path | None = None
-        """Where a program that runs under nsys leaves its exit code."""
-        self._nsys: Any = None
+        self.nsys: Any = None
+        """The report that is asked for."""
+        self.nsys_failed = self.signalled = False
+        """Whether nsys did not start the program, and whether a signal came."""
         if self._job.nsys is not None:
-            self._nsys = needed("counters.nsys").NsysReport(Path(self._job.nsys))
+            self.nsys = needed("counters.nsys").NsysReport(Path(self._job.nsys))
 
     @property
     def started(self) -> bool:
@@ -151,15 +152,16 @@ class ProgramSession(LiveSource):
                 "GPULAB_FOLLOW_TRY": self._job.tried,
             }
             variables |= {name: names for name, names in trials.items() if names is not None}
-            variables |= orphans.environment
-            if self._nsys is not None:
-                self._program_ended = folder / "ended"
-                self._started_as = self._nsys.of_program(self._command, self._program_ended)
-            self._run_program(stack, variables, output, orphans, followers)
-            if self._failed_to_begin():
-                self._started_as, self._program_ended = self._command, None
-                self._run_program(stack, variables, output, orphans, followers)
-            if self._program_ended is not None:
+            if self.nsys is not None:
+                self._started_as = self.nsys.of_program(self._command, folder)
+            streams = self._start_program(stack, {**variables, **orphans.environment}, output)
+            process = self._process
+            if process is not None:
+                self._follow(process, orphans, followers, streams)
+                for stream in streams:  # a process that it left may hold the pipe
+                    self._append(*stream.take()[0])
+            if self.nsys is not None:
+                self.nsys_failed = not (self._timed_out or self.nsys.began())
                 self._append(FindingMade(finding=under_nsys(), explains=True))
             self._append(*followers.read())
             self._read_recordings(followers)
@@ -170,25 +172,6 @@ class ProgramSession(LiveSource):
                 self._append(FindingMade(finding=reason, explains=True))
         self._append(*output.end())
         return self._last_events()
-
-    def _run_program(
-        self,
-        stack: ExitStack,
-        variables: Mapping[str, str],
-        output: CapturedOutput,
-        orphans: Orphans,
-        followers: Followers,
-    ) -> None:
-        streams = self._start_program(stack, variables, output)
-        if self._process is not None:
-            self._follow(self._process, orphans, followers, streams)
-            for stream in streams:  # a process that it left may hold the pipe
-                self._append(*stream.take()[0])
-
-    def _failed_to_begin(self) -> bool:
-        """Return whether nsys has ended before it started the program."""
-        stopped = self._timed_out or self._cancelled
-        return self._program_ended is not None and not (stopped or self._program_ended.exists())
 
     def _folder(self) -> tempfile.TemporaryDirectory[str]:
         """For what its processes write; where there are no temporary files, beside the run's."""
@@ -232,7 +215,7 @@ class ProgramSession(LiveSource):
     ) -> None:
         exit_fd = os.pidfd_open(process.pid)
         listening = self._listen(streams, exit_fd)
-        deadline = ended_by = None
+        deadline = None
         if self._request.timeout_s is not None:
             deadline = self._begun + self._request.timeout_s
         stops: list[int] = []
@@ -252,12 +235,10 @@ class ProgramSession(LiveSource):
                 if self._cancelling.fd in ready and self._cancelling.has_rung() and not stops:
                     self._cancelled = True
                     stops, next_stop = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], now
+                if self.nsys is not None and self.nsys.hangs() and not stops:
+                    stops, next_stop = [signal.SIGTERM, signal.SIGKILL], now
                 if deadline is not None and now >= deadline and not stops:
                     self._timed_out = True
-                    stops, next_stop = [signal.SIGTERM, signal.SIGKILL], now
-                if ended_by is None and self._code_under_nsys() is not None:
-                    ended_by = now + self._nsys.limit_s
-                if ended_by is not None and now >= ended_by and not stops:
                     stops, next_stop = [signal.SIGTERM, signal.SIGKILL], now
                 if stops and now >= next_stop:
                     self._signal_all(process, orphans, stops.pop(0))
@@ -268,10 +249,10 @@ class ProgramSession(LiveSource):
 
     def _wait(self, process: Process[bytes], orphans: Orphans) -> None:
         _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        code = self._code_under_nsys()
-        if code is None:
-            code = process.returncode
+        code = os.waitstatus_to_exitcode(status)
+        process.returncode = code
+        if self.nsys is not None and self.nsys.exit_code() is not None:
+            code = self.nsys.exit_code()
         wall_s = monotonic() - self._begun
         stopped = self._timed_out or self._cancelled
         left = orphans.end() and 0 if stopped else orphans.count()
@@ -285,20 +266,6 @@ class ProgramSession(LiveSource):
             resident_bytes=usage.ru_maxrss * 1024,
             left=left,
         )
-
-    def _code_under_nsys(self) -> int | None:
-        """The exit code of a program that has ended under nsys, which may go on."""
-        if self._program_ended is None:
-            return None
-        with suppress(OSError, ValueError):
-            return int(self._program_ended.read_text())
-        return None
-
-    def nsys_outcome(self, started: Callable[[Callable[[], None]], object]) -> list[str]:
-        """Export the report of nsys, and say where it is; nothing of a program that ran without.
-        `started` gets what ends it.
-        """
-        return self._nsys.outcome(started) if self._nsys is not None else []
 
     def _signal_all(self, process: Process[bytes], orphans: Orphans, number: int) -> None:
         """The program, and whatever it started."""

@@ -4,26 +4,28 @@ of a program as a whole. The options are those of nsys 2021.4 and later.
 
 from __future__ import annotations
 
-import os
+import re
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 
 import msgspec
 
 from gpulab.core.text import one_line
-from gpulab.features.counters.job import COMMAND, State, StepsJob, StepsState
+from gpulab.features.counters.job import COMMAND, StepsJob
 from gpulab.options import UsageError
 from gpulab.proc.orphans import Orphans
 from gpulab.proc.spawn import HangsError, capture
 
-Started = Callable[[Callable[[], None]], object]
-"""Is called with what kills a process that has started."""
 _MISSING = (
     "--nsys: there is no nsys on PATH; apt install nsight-systems-cli (NVIDIA's repository), or "
     "https://developer.nvidia.com/nsight-systems"
+)
+_PROFILE = (
+    *("profile", "--trace=cuda,nvtx,osrt", "--sample=none", "--cpuctxsw=none"),
+    *("--export=sqlite", "--force-overwrite=true"),
 )
 _WITH_END = 'trap : INT QUIT HUP TERM; : >"$0"; "$@"; code=$?; echo $code >"$0"; exit $code'
 """A shell that makes a file as the program begins, and writes its exit code there as soon as it has
@@ -32,7 +34,7 @@ ended; it outlives what is typed. nsys gives another code where it fails.
 
 
 class NsysReport:
-    """The file that nsys is to write; UsageError where there is no nsys."""
+    """The file that nsys is to write, and nsys; UsageError where there is none."""
 
     limit_s = 300.0
     """For nsys to end once its program has: to write a report takes seconds to minutes, and its end
@@ -40,98 +42,92 @@ class NsysReport:
     """
 
     def __init__(self, file: Path) -> None:
-        self._nsys = shutil.which("nsys")
-        if self._nsys is None:
+        self._nsys = shutil.which("nsys") or ""
+        if not self._nsys:
             raise UsageError(_MISSING)
         self._file = file.absolute()
-        self._before = _written_ns(self._file)
+        if file.suffix != ".nsys-rep" or not self._file.parent.is_dir():
+            raise UsageError("--nsys: write FILE.nsys-rep, in a folder that exists")
+        of_before = ((each, self._file.with_suffix(each)) for each in (".nsys-rep", ".sqlite"))
+        self._before = {suffix: _written_ns(path) for suffix, path in of_before}
+        self._ended: Path | None = None
+        """Where a program leaves its exit code."""
+        self._overdue_s = 0.0
 
-    def command(self, command: Sequence[str], *more: str) -> list[str]:
-        """Return the command under nsys."""
-        assert self._nsys is not None
-        output = f"--output={str(self._file.with_suffix('')).replace('%', '%%')}"
-        how = ("--trace=cuda,nvtx,osrt", "--sample=none", "--cpuctxsw=none")
-        return [self._nsys, "profile", *how, *more, "--force-overwrite=true", output, *command]
+    def of_program(self, command: Sequence[str], folder: Path) -> list[str]:
+        """Return the command of a program under nsys; `folder` is for its exit code."""
+        self._ended = folder / "ended"
+        shell = ("/bin/sh", "-c", _WITH_END, str(self._ended), *command)
+        return self._profile(shell, "--wait=primary", "--kill=none")
 
-    def of_program(self, command: Sequence[str], ended: Path) -> list[str]:
-        """Return the command of a program under nsys; its exit code goes to the file `ended`."""
-        shell = ("/bin/sh", "-c", _WITH_END, str(ended), *command)
-        return self.command(shell, "--wait=primary", "--kill=none")
+    def exit_code(self) -> int | None:
+        """Return that of a program that has ended, whatever nsys does; None before, or of none."""
+        with suppress(OSError, ValueError):
+            return int(self._ended.read_text()) if self._ended else None
+        return None
 
-    def outcome(self, started: Started, why_not: str = "") -> list[str]:
-        """Say where the report is, and export it; or `why_not`, as nsys or the steps said.
-        `started` gets what ends the export.
+    def began(self) -> bool:
+        """Return whether nsys has started its program."""
+        return self._ended is not None and self._ended.exists()
+
+    def hangs(self) -> bool:
+        """Return whether the program ended so long ago that nsys should have, too. It is asked
+        again and again.
         """
-        if _written_ns(self._file) in (None, self._before):
-            half = self._file.with_suffix(".qdstrm")
-            if half.exists():
-                why_not += f"; it left {half}, which QdstrmImporter of Nsight Systems may convert"
-            return [f"nsys made no report: {why_not.lstrip('; ') or 'it does not say why'}"]
-        return [f"nsys report: {self._file}", *self._exported(started)]
-
-    def _exported(self, started: Started) -> list[str]:
-        tables = self._file.with_suffix(".sqlite")
-        how = ("export", "--type=sqlite", "--force-overwrite=true", f"--output={tables}")
-        before = _written_ns(tables)
-        with suppress(HangsError, OSError):
-            self._run([str(self._nsys), *how, str(self._file)], started)
-        if _written_ns(tables) in (None, before):
-            return [
-                f"its times: nsys export --type sqlite {self._file}, then gpulab --why {tables}"
-            ]
-        return [f"its times: gpulab --why {tables}"]
+        if not self._overdue_s and self.exit_code() is not None:
+            self._overdue_s = monotonic() + self.limit_s
+        return bool(self._overdue_s) and monotonic() > self._overdue_s
 
     def of_steps(
-        self, asked: StepsJob, environment: Mapping[str, str], started: Started
+        self, asked: StepsJob, environment: Mapping[str, str], started: Callable[..., object]
     ) -> list[str]:
-        """Run steps of a variant under nsys; what came of it, in lines. `started` gets what ends
-        it.
+        """Run steps of a variant under nsys in the job's folder; what came of it, in lines.
+        `started` gets what ends it.
         """
-        more: tuple[str, ...] = ()
-        if asked.job.device != "cpu":
-            more = ("--capture-range=cudaProfilerApi", "--capture-range-end=stop")
-        with tempfile.NamedTemporaryFile(suffix=".json") as file:
-            file.write(msgspec.json.encode(asked) + b"\n")
-            file.flush()
-            # nsys may keep its own stdin from the program
-            shell = ("/bin/sh", "-c", 'exec "$@" <"$0"', file.name, *COMMAND)
-            try:
-                output = self._run(self.command(shell, *more), started, environment)
-            except HangsError:
-                output = f"it did not end within {self.limit_s:g} s, and was killed"
-            except OSError as error:
-                output = f"it cannot be started ({error.strerror})"
+        assert asked.job.folder is not None
+        file = Path(asked.job.folder, "asked.json")
+        file.write_bytes(msgspec.json.encode(asked) + b"\n")
+        # nsys may keep its own stdin from the program
+        shell = ("/bin/sh", "-c", 'exec "$@" <"$0"', str(file), *COMMAND)
+        ranges = ("--capture-range=cudaProfilerApi", "--capture-range-end=stop")
+        command = self._profile(shell, *ranges * (asked.job.device != "cpu"))
         done = f"{asked.steps} steps of {asked.variants[0]} under nsys, after the measurement"
-        return [done, *self.outcome(started, _reason(output))]
+        return [done, *self.outcome(self._run(command, started, environment))]
+
+    def outcome(self, printed: str = "") -> list[str]:
+        """Say where the report is, or why there is none, as was printed."""
+        if _written_ns(self._file) in (None, self._before[".nsys-rep"]):
+            said = re.findall(r'"message":"([^"]+)', printed) or printed.split("\n")[-1:]
+            half = self._file.with_suffix(".qdstrm")
+            also = f"; QdstrmImporter of Nsight Systems may convert {half}" * half.exists()
+            return [f"nsys made no report: {one_line(said[0]) or 'it does not say why'}{also}"]
+        tables = self._file.with_suffix(".sqlite")
+        how = f"gpulab --why {tables}"
+        if _written_ns(tables) in (None, self._before[".sqlite"]):
+            how = f"nsys export --type sqlite {self._file}, then {how}"
+        return [f"nsys report: {self._file}", f"where its time went: {how}"]
+
+    def _profile(self, command: Sequence[str], *more: str) -> list[str]:
+        output = f"--output={str(self._file.with_suffix('')).replace('%', '%%')}"
+        return [self._nsys, *_PROFILE, *more, output, *command]
 
     def _run(
-        self, command: Sequence[str], started: Started, environment: Mapping[str, str] = os.environ
+        self, command: Sequence[str], started: Callable[..., object], environment: Mapping[str, str]
     ) -> str:
-        """Run nsys; what it printed. Nothing that it started stays. HangsError, OSError."""
+        """Run nsys; what it printed. Nothing that it started stays."""
         with Orphans("GPULAB_NSYS") as orphans:
+            marked = {**environment, **orphans.environment}
             try:
-                marked = {**environment, **orphans.environment}
                 done = capture(command, self.limit_s, environment=marked, started=started)
+            except (HangsError, OSError) as error:
+                return str(error) or f"it did not end within {self.limit_s:g} s, and was killed"
             finally:
                 orphans.end()
-        return (done.output + done.errors).decode(errors="replace")
-
-
-def _reason(output: str) -> str:
-    """Return why the steps failed, or else the last line that was printed."""
-    lines = [line for line in map(str.strip, output.splitlines()) if line]
-    for line in lines:
-        with suppress(msgspec.DecodeError):
-            state = msgspec.json.decode(line, type=StepsState)
-            if state.state == State.FAILED:
-                return f"{state.variant} failed: {state.message}"
-    said = [line for line in lines if not line.startswith("{")]
-    return one_line(said[-1]) if said else ""
+        return (done.output + done.errors).decode(errors="replace").strip()
 
 
 def _written_ns(file: Path) -> int | None:
     """When it was written; None where it is not there, or empty."""
     with suppress(OSError):
-        status = file.stat()
-        return status.st_mtime_ns if status.st_size else None
+        return file.stat().st_mtime_ns if file.stat().st_size else None
     return None
