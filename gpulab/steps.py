@@ -1,12 +1,16 @@
 """`gpulab.step()`: names the end of a step in a program that `gpulab --run -- ...` follows."""
 
+import os
 import sys
-
-from gpulab.proc.nvtx_ranges import StepRange, profiler_listens
 
 AGENT = "_gpulab_agent"
 """The module that follows a process, where one does."""
-_range = StepRange() if profiler_listens() else None
+_range = None
+if any(name.startswith(("NVTX_", "NSYS_", "NV_NSIGHT_")) for name in os.environ):
+    # not before: it would import what a program of its own may do without
+    from gpulab.proc.nvtx_ranges import StepRange
+
+    _range = StepRange()
 
 
 def step() -> None:

@@ -84,16 +84,13 @@ class PhaseRecorder:
             return _NO_CONTEXT
         self.used = True
         if not self._on or get_ident() != self._thread:
-            return self._range(str(name)) or _NO_CONTEXT
+            within = self._ranges and self._ranges.within
+            return within(f"{TRACE_PREFIX}{name}") if within else _NO_CONTEXT
         name = self._names.take(name)
         if self._cuda and torch.cuda.is_current_stream_capturing():
             return _NO_CONTEXT
-        span = recorded(f"{TRACE_PREFIX}{name}") if self._traced else self._range(name)
-        return _Phase(self, name, span)
-
-    def _range(self, name: str) -> AbstractContextManager[Any] | None:
-        """For a profiler of others that listens; None without one."""
-        return self._ranges.within(f"{TRACE_PREFIX}{name}") if self._ranges else None
+        span = recorded if self._traced else self._ranges and self._ranges.within
+        return _Phase(self, name, span(f"{TRACE_PREFIX}{name}") if span else None)
 
     def record(self, run: Callable[[], object], *, traced: bool = False) -> PhaseTimes:
         """Run something with phases on; `traced` puts them into a recording of the profiler as
