@@ -250,8 +250,16 @@ class Options:
     """the run as a page to share, or as a report in Markdown"""
     trace: Path | None = _to_print(_RUN_OR_FOLLOW, ("FILE.json", kinds.trace))
     """trace of the profiled steps, for Perfetto or chrome://tracing"""
+    nsys: Path | None = _to_print(_RUN_OR_FOLLOW, ("FILE.nsys-rep", kinds.path), feature="counters")
+    """report by Nsight Systems: of some steps of the fastest variant, in a process of their own
+    after the measurement, or of the whole program
+    """
     memory: bool = _to_print(_RUN, feature="memory")
     """peak memory of a step; on a GPU also a memory snapshot"""
+    ncu: str | None = _to_print(_MEASURES, ("VARIANT", str), const="", feature="counters")
+    """hardware counters of each kernel of a step, by Nsight Compute (ncu) after the measurement: of
+    all variants, or of the baseline and VARIANT
+    """
     from_start: int | None = _to_print(
         _PRINTS_A_RUN, ("STEPS", kinds.steps), const=0, feature="goodput"
     )
@@ -337,13 +345,14 @@ class Options:
                 raise UsageError(f"{first} and {flag} name one file: {file}")
 
 
-_WRITTEN = ("output", "json", "junit", "plot", "export", "trace", "keep")
+_WRITTEN = ("output", "json", "junit", "plot", "export", "trace", "keep", "nsys")
 _GATE = ("fail_below", "gate", "junit")
-_ONE_RUN = ("variant", "sweep", "repeat", *_GATE, "plot", "export", "trace", "from_start")
+_ONE_RUN = ("variant", "sweep", "repeat", *_GATE, "plot", "export", "trace", "ncu", "from_start")
 _APART = (
     ("try_fixes", (*_ONE_RUN, "chosen", "what_if")),
     ("what_if", _ONE_RUN),
-    ("repeat", ("sweep", "smoke")),
+    ("repeat", ("sweep", "smoke", "ncu")),
+    ("nsys", ("sweep", "repeat", "try_fixes", "what_if")),
     ("share", ("output",)),
     ("ptx", ("sass",)),
     ("prune", ("json",)),

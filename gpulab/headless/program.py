@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic, sleep
@@ -64,8 +65,13 @@ def follow(command: Sequence[str], options: Options) -> int:
     if not session.started:
         print_error(f"{one_line(command[0])}: {session.why_not_started}")
         return code
+    if session.nsys_failed and not session.signalled:
+        print_error("nsys did not start the program: it runs without")
+        return follow(command, replace(options, nsys=None))
     terminal.err.print()
     show_program(report, terminal, options)
+    if session.nsys is not None:
+        terminal.say(*session.nsys.outcome())
     if options.json:
         try:
             write_json(combine([report], report.environment), options.json)
@@ -137,6 +143,7 @@ def _signals_for(session: ProgramSession) -> Iterator[None]:
     forwarding = threading.Thread(target=_forward, args=(session, witness, came), daemon=True)
 
     def take(number: int, _: Any) -> None:
+        session.signalled = True
         if session.program_ended:
             session.stop_reading()
         else:

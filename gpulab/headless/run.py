@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.view import best_comparison, mark
 from gpulab.commit import version
@@ -20,7 +23,7 @@ from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.units import duration, interval, seconds
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.draw.styles import QUICK
-from gpulab.features import part, present
+from gpulab.features import needed, part, present
 from gpulab.features.goodput.job import with_from_start
 from gpulab.headless.drive import drive
 from gpulab.headless.export import export
@@ -32,9 +35,12 @@ from gpulab.report.build import run_parts
 from gpulab.report.commands import CommandReport, combine
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, sentence_with_place
+from gpulab.scenario import CONTROL
 from gpulab.session.drive import Interrupts
+from gpulab.session.history import History
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
+from gpulab.session.worker_process import worker_environment
 from gpulab.show.display import as_file
 
 if TYPE_CHECKING:
@@ -123,13 +129,39 @@ def run(names: Sequence[str], options: Options) -> int:
     say_sharing(options)
     gate = _gate(options)
     planned = plan_runs(names, options, gate)
+    nsys = needed("counters.nsys").NsysReport(options.nsys) if options.nsys else None
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
     if gate:
         gate.announce(terminal)
     command = _Command(planned, options, gate, terminal)
     with Interrupts() as interrupts:  # a signal between two runs stops the second
         command.measure(interrupts)
-    return command.finish()
+    code = command.finish()
+    if nsys is not None:
+        terminal.say(*_steps_under_nsys(nsys, planned[0].request, command.reports[0]))
+    return code
+
+
+def _steps_under_nsys(
+    nsys: Any, request: RunRequest | RunReport, report: RunReport
+) -> Sequence[str]:
+    """Record steps of the fastest variant, once all is measured; what came of it, in lines."""
+    times = {time.value: each.name for each, time in report.timed if each.name != CONTROL}
+    if not isinstance(request, RunRequest) or not times:
+        return ["nsys made no report: nothing was timed"]
+    fastest = min(times)
+    history = History(request)
+    history.read()
+    with TemporaryDirectory(prefix="gpulab-") as folder, Interrupts() as interrupts:
+        asked = needed("counters.job").StepsJob(
+            job=replace_fields(request.job, folder=folder),
+            variants=[times[fastest]],
+            choices=list(history.choices),
+            steps=max(3, min(200, int(0.25 / fastest))),
+        )
+        environment = worker_environment(asked.job)
+        lines: list[str] = nsys.of_steps(asked, environment, interrupts.stop_with)
+    return lines
 
 
 def _gate(options: Options) -> RunGate | None:
@@ -161,7 +193,7 @@ class _Command:
         self._pending = [
             each for each in planned if getattr(each.request, "outcome", None) != Conclusion.SKIPPED
         ]
-        self._reports: list[RunReport] = []
+        self.reports: list[RunReport] = []
         self._swept: list[SweepRuns] = []
         self._environment: dict[str, str | None] = {
             "gpulab": version(),
@@ -180,7 +212,7 @@ class _Command:
             report = self._report_of(
                 planned_run, interrupts, number, last=number == count and not sweeping
             )
-            self._reports.append(report)
+            self.reports.append(report)
             self._environment = report.environment or self._environment
             if self._several and planned_run in self._pending:
                 self._say_what_came_out(report, self._place(planned_run) + 1)
@@ -219,7 +251,7 @@ class _Command:
 
     def finish(self) -> int:
         """Print and write what all of them give; returns the exit code."""
-        reports, options, terminal = self._reports, self._options, self._terminal
+        reports, options, terminal = self.reports, self._options, self._terminal
         swept = self._swept or swept_scenarios(self._planned, reports, options)
         over_runs = part("repeats.report:repeat_reports", reports) if options.repeat else None
         command = combine(
@@ -306,7 +338,7 @@ class _Command:
 
     def _measure_finals(self, interrupts: Interrupts) -> None:
         """Measure, of each scenario that was swept, the points that may be the best, in turn."""
-        self._swept = swept_scenarios(self._planned, self._reports, self._options)
+        self._swept = swept_scenarios(self._planned, self.reports, self._options)
         finals = [scenario for scenario in self._swept if scenario.final_request is not None]
         for number, scenario in enumerate(finals, 1):
             request, label = scenario.final_request, scenario.final_label

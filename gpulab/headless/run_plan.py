@@ -97,6 +97,8 @@ def _with_gate(launch: Launch, options: Options, gate: RunGate | None) -> Option
 def _check(launches: Sequence[Launch], options: Options) -> None:
     if not launches:
         raise UsageError("there is nothing to run: no scenario was found")
+    if options.nsys and len(launches) > 1:
+        raise UsageError("--nsys FILE is of one run: name one scenario")
     if options.fail_below and any(launch.functions for launch in launches):
         raise UsageError(
             "--fail-below: plain functions are not compared; put them into a scenario (--new FILE)"

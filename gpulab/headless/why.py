@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import msgspec
 
 from gpulab.core.statuses import ExitCode
 from gpulab.core.text import one_line
-from gpulab.features import modules
+from gpulab.features import modules, part, present
 from gpulab.features.bill.trace import TraceBill, bill_of, bill_of_summary
 from gpulab.features.bill.trace_changes import TraceChange, changes_of, changes_table
 from gpulab.features.bill.trace_ranks import Collectives, RankWaits, collectives_of, waits_of
@@ -32,9 +32,15 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     bills: list[TraceBill]
     ranks: list[RankWaits]
     changes: list[TraceChange] = []
+    counters: list[Any] = []
+    """Kernels of files of Nsight Compute, as `gpulab.features.counters.reading` has them."""
 
 
-_ENDINGS = (".json", ".json.gz", ".sqlite", ".db", "kernel_trace.csv", "cuda_gpu_trace.csv")
+_COUNTERS = present("counters.reading")
+_ENDINGS = (
+    *(".json", ".json.gz", ".sqlite", ".db", "kernel_trace.csv", "cuda_gpu_trace.csv"),
+    *(_COUNTERS.ENDINGS if _COUNTERS else ()),
+)
 _TWO = 2
 _CYCLE = re.compile(r"\.\d{13,}(?=\.pt\.trace\.json)")
 """When tensorboard_trace_handler wrote a file, after the name of its worker."""
@@ -46,25 +52,35 @@ def why(names: Sequence[str], options: Options) -> int:
     """
     bills: list[TraceBill] = []
     found: list[Collectives] = []
+    counted = []
     problems = []
     for path in _files(names):
         try:
+            if _COUNTERS and _COUNTERS.is_counters(path):
+                counted.append(_COUNTERS.read(path))
+                continue
             for recording in _read(path):
                 bills.append(_bill(recording))
                 found.append(collectives_of(recording.trace) if recording.trace else {})
         except UsageError as error:
             problems.append(str(error))
-    if not bills:
-        raise UsageError("\n".join(problems) or f"--why: no trace ({', '.join(_ENDINGS)}) there")
+        except (OSError, ValueError) as error:  # of a file of counters
+            problems.append(f"--why {path}: {one_line(str(error))}")
+    if not bills and not counted:
+        nothing = f"--why: nothing to read there ({', '.join(_ENDINGS)})"
+        raise UsageError("\n".join(problems) or nothing)
     ranks = waits_of(*_processes(bills, found))
     changes = changes_of(bills[0], bills[1]) if len(names) == len(bills) == _TWO else []
     if options.json:
-        write_json(Why(bills=bills, ranks=ranks, changes=changes), options.json)
+        write_json(Why(bills=bills, ranks=ranks, changes=changes, counters=counted), options.json)
     if not options.json_on_stdout:
         terminal = open_terminal(ascii_only=options.ascii)
-        terminal.show(trace_bills(bills, ranks))
+        if bills:
+            terminal.show(trace_bills(bills, ranks))
         if changes:
             terminal.show(changes_table(bills, changes))
+        if counted:
+            terminal.show(part("counters.view:counted_files", counted))
         for problem in problems:
             terminal.say(problem)
     return ExitCode.MEASURED

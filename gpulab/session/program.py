@@ -15,6 +15,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from gpulab.core.events import (
     Event,
@@ -30,6 +31,7 @@ from gpulab.core.jobs import Follow, RunRequest
 from gpulab.core.machine import Device, cpu_name
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import FailureKind, Outcome, Stage
+from gpulab.features import needed
 from gpulab.features.program.files import Followers, environment
 from gpulab.features.program.findings import (
     program_exited,
@@ -37,6 +39,7 @@ from gpulab.features.program.findings import (
     program_not_started,
     program_timed_out,
     recordings_unreadable,
+    under_nsys,
 )
 from gpulab.features.program.recordings import profiled, to_profile
 from gpulab.proc.orphans import Orphans
@@ -82,6 +85,13 @@ class ProgramSession(LiveSource):
         self._read: list[Event] = []
         self._ended: ProgramEnded | None = None
         self._impatient = False
+        self._started_as = command
+        self.nsys: Any = None
+        """The report that is asked for."""
+        self.nsys_failed = self.signalled = False
+        """Whether nsys did not start the program, and whether a signal came."""
+        if self._job.nsys is not None:
+            self.nsys = needed("counters.nsys").NsysReport(Path(self._job.nsys))
 
     @property
     def started(self) -> bool:
@@ -142,12 +152,17 @@ class ProgramSession(LiveSource):
                 "GPULAB_FOLLOW_TRY": self._job.tried,
             }
             variables |= {name: names for name, names in trials.items() if names is not None}
+            if self.nsys is not None:
+                self._started_as = self.nsys.of_program(self._command, folder)
             streams = self._start_program(stack, {**variables, **orphans.environment}, output)
             process = self._process
             if process is not None:
                 self._follow(process, orphans, followers, streams)
                 for stream in streams:  # a process that it left may hold the pipe
                     self._append(*stream.take()[0])
+            if self.nsys is not None:
+                self.nsys_failed = not (self._timed_out or self.nsys.began())
+                self._append(FindingMade(finding=under_nsys(), explains=True))
             self._append(*followers.read())
             self._read_recordings(followers)
             if self._reader is not None:
@@ -182,7 +197,7 @@ class ProgramSession(LiveSource):
                     os.set_inheritable(fd, False)
                 self._begun = monotonic()
                 self._process = spawn(
-                    self._command,
+                    self._started_as,
                     env=variables,
                     close_fds=self._captured,  # what its caller opened for it stays open
                     start_new_session=self._captured,
@@ -220,6 +235,8 @@ class ProgramSession(LiveSource):
                 if self._cancelling.fd in ready and self._cancelling.has_rung() and not stops:
                     self._cancelled = True
                     stops, next_stop = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], now
+                if self.nsys is not None and self.nsys.hangs() and not stops:
+                    stops, next_stop = [signal.SIGTERM, signal.SIGKILL], now
                 if deadline is not None and now >= deadline and not stops:
                     self._timed_out = True
                     stops, next_stop = [signal.SIGTERM, signal.SIGKILL], now
@@ -234,6 +251,8 @@ class ProgramSession(LiveSource):
         _, status, usage = os.wait4(process.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         process.returncode = code
+        if self.nsys is not None and self.nsys.exit_code() is not None:
+            code = self.nsys.exit_code()
         wall_s = monotonic() - self._begun
         stopped = self._timed_out or self._cancelled
         left = orphans.end() and 0 if stopped else orphans.count()

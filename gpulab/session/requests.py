@@ -12,6 +12,8 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from gpulab.catalog.catalog import Entry, claim_on_cpu, read_file
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import literal_of
@@ -20,6 +22,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import (
     Arguments,
     Calibrate,
+    CountersOptions,
     Follow,
     FunctionFile,
     Measure,
@@ -44,6 +47,7 @@ from gpulab.core.secrets import masked
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.core.text import cut, one_line, plain
 from gpulab.options import Options, UsageError
+from gpulab.proc.nvtx_ranges import profiler_listens
 from gpulab.report.findings import not_asked_for
 from gpulab.scenario import FIRST, Param, Scenario, ScenarioError, beginning, shown
 from gpulab.session.settings import check_machine, device_of, telemetry_of
@@ -91,12 +95,21 @@ def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) 
         job = _time_functions(entry, settings, functions, common)
     else:
         job = _measure(entry, settings, common)
+    if settings.ncu is not None:
+        job = replace(job, counters=_counters(job, settings.ncu))
     return RunRequest(
         job=job,
         telemetry=telemetry,
         timeout_s=settings.timeout_s,
         profile=_profile(settings, time_s),
     )
+
+
+def _counters(job: Measure | TimeFunctions, variant: str) -> CountersOptions:
+    names = [info.name for info in job.subject.variants]
+    if variant and variant not in names:
+        raise UsageError(f"--ncu {beginning(variant)}: no such variant; it has {', '.join(names)}")
+    return CountersOptions(variant=variant)
 
 
 def usual_time_s(settings: Options) -> float:
@@ -124,14 +137,18 @@ def program_request(command: Sequence[str], settings: Options) -> RunRequest:
     subject = program_of(command)
     profile = None
     trials = settings.what_if is not None or settings.try_fixes is not None
-    if settings.profile != "off" and not trials:
+    # of CUDA's activities there is one subscriber in a process
+    listens = settings.nsys is not None or profiler_listens()
+    if settings.profile != "off" and not trials and not listens:
         trace = str(settings.trace.absolute()) if settings.trace else None
         profile = ProfileOptions(trace=trace, at_once=bool(trace or settings.profile))
     elif settings.trace:
         without = "--what-if and --try make none" if trials else "--profile off makes none"
+        without = "under nsys or ncu there is none" if listens else without
         raise UsageError(f"--trace needs a profile, and {without}")
     what_if, tried = settings.what_if, settings.try_fixes
-    job = Follow(subject=subject, profile=profile, what_if=what_if, tried=tried)
+    nsys = str(settings.nsys.absolute()) if settings.nsys else None
+    job = Follow(subject=subject, profile=profile, what_if=what_if, tried=tried, nsys=nsys)
     return RunRequest(job=job, telemetry=telemetry_of(settings), timeout_s=settings.timeout_s)
 
 

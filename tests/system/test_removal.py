@@ -28,6 +28,7 @@ REFUSED = {
     "code": ["--show", "vector_add"],
     "compare": ["--compare", "a", "b"],
     "course": ["--guide", "course", "batched_matmul"],
+    "counters": ["--run", "a", "--nsys", "a.nsys-rep"],
     "doctor": ["--doctor"],
     "bill": ["--replay", "a", "--checklist"],
     "fleet": ["--fleet", "."],

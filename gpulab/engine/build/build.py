@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from inspect import isgenerator, signature
@@ -24,6 +24,7 @@ from gpulab.engine.findings import left_by_context, set_while_building, set_whil
 from gpulab.engine.plain_functions import seed_everything
 from gpulab.engine.processes.failure import RefusedError
 from gpulab.engine.step_clock import call_each
+from gpulab.proc.nvtx_ranges import PREFIX, STEP, Ranges, ranges
 from gpulab.scenario import Param, ScenarioError, Variant, Work
 
 
@@ -53,6 +54,14 @@ def _read_in_step(work: Work) -> Work:
     return replace(work, step=step_and_read, output=None)
 
 
+def _step_in_range(step: Callable[[], Any], of: Ranges) -> Callable[[], Any]:
+    def ranged() -> Any:
+        with of.within(STEP):
+            return step()
+
+    return ranged
+
+
 class Build:
     """A built variant. `close` runs what follows its `yield`, and drops all of its tensors."""
 
@@ -60,6 +69,9 @@ class Build:
         self, work: Work, seconds: float, teardown: Iterator[Any] | None, variant: str = ""
     ) -> None:
         self.work = _read_in_step(work)
+        self._ranges = ranges()
+        if self._ranges is not None:
+            self.work = replace(self.work, step=_step_in_range(self.work.step, self._ranges))
         self.variant = variant
         """The name of what was built."""
         self.build_s = seconds
@@ -100,6 +112,17 @@ class Build:
             put_back(self.state, self._saved)
 
     def context(self) -> AbstractContextManager[Any]:
+        """What its steps run in: what the scenario declares, in a range for a profiler."""
+        if self._ranges is None:
+            return self._own_context()
+        return self._context_in_range(self._ranges)
+
+    @contextmanager
+    def _context_in_range(self, of: Ranges) -> Iterator[Any]:
+        with of.within(f"{PREFIX}{self.variant}"), self._own_context() as entered:
+            yield entered
+
+    def _own_context(self) -> AbstractContextManager[Any]:
         context = self.work.context
         if context is None:
             return nullcontext()

@@ -18,6 +18,7 @@ from gpulab.engine.findings import skipped_by_variant
 from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.failure import SkippedError, short, text_of
 from gpulab.features import taken_out
+from gpulab.proc.nvtx_ranges import ranges
 from gpulab.scenario import Param, ScenarioError, Work
 
 
@@ -67,6 +68,7 @@ class PhaseRecorder:
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"
         self._on = self._traced = False
+        self._ranges = ranges()
         self._thread = get_ident()
         self.used = False
         """Whether any step asked for a phase, on or off."""
@@ -82,11 +84,13 @@ class PhaseRecorder:
             return _NO_CONTEXT
         self.used = True
         if not self._on or get_ident() != self._thread:
-            return _NO_CONTEXT
+            within = self._ranges and self._ranges.within
+            return within(f"{TRACE_PREFIX}{name}") if within else _NO_CONTEXT
         name = self._names.take(name)
         if self._cuda and torch.cuda.is_current_stream_capturing():
             return _NO_CONTEXT
-        return _Phase(self, name, traced=self._traced)
+        span = recorded if self._traced else self._ranges and self._ranges.within
+        return _Phase(self, name, span(f"{TRACE_PREFIX}{name}") if span else None)
 
     def record(self, run: Callable[[], object], *, traced: bool = False) -> PhaseTimes:
         """Run something with phases on; `traced` puts them into a recording of the profiler as
@@ -150,10 +154,12 @@ def recorded(name: str) -> AbstractContextManager[Any]:
 
 
 class _Phase:
-    def __init__(self, recorder: PhaseRecorder, name: str, *, traced: bool) -> None:
+    def __init__(
+        self, recorder: PhaseRecorder, name: str, span: AbstractContextManager[Any] | None
+    ) -> None:
         self._recorder = recorder
         self.name = name
-        self._span = recorded(f"{TRACE_PREFIX}{name}") if traced else None
+        self._span = span
 
     def __enter__(self) -> None:
         self._recorder.enter(self)

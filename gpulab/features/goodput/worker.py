@@ -20,22 +20,19 @@ import msgspec
 from msgspec.structs import replace
 from torch.profiler import ProfilerActivity, profile
 
-from gpulab.core.jobs import Measure, ProfileOptions, ScenarioFile, TimeFunctions
+from gpulab.core.jobs import Measure, ProfileOptions, TimeFunctions
 from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Stage
 from gpulab.core.text import file_name
 from gpulab.engine.build import compiled
 from gpulab.engine.build.build import Build
-from gpulab.engine.build.lab import PhaseTimes, WorkerLab, recorded
-from gpulab.engine.build.load import load
-from gpulab.engine.processes.device import open_device, release_memory, waiter
+from gpulab.engine.build.lab import PhaseTimes, recorded
+from gpulab.engine.measure.context import open_job
+from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import SkippedError, first_line, forget
 from gpulab.engine.processes.reporting import Reporter
-from gpulab.engine.ranks.builds import builder_of
-from gpulab.engine.ranks.group import threads_of_rank
-from gpulab.engine.ranks.ranks import start as start_ranks
 from gpulab.engine.step_clock import wait_for
-from gpulab.features import modules, present
+from gpulab.features import present
 from gpulab.features.goodput import findings
 from gpulab.features.goodput.analysis import (
     call_counts,
@@ -52,7 +49,6 @@ from gpulab.scenario import Variant
 from gpulab.traces.trace import WINDOW, Trace, read
 
 _MEMORY = present("memory.worker")  # before any process is forked
-_LAB_FEATURES = modules("lab")
 
 _WARM_S = 0.1
 _GROUP_S, _PLAIN_GROUPS = 0.03, 5
@@ -82,31 +78,24 @@ class Profiler:
         """Open the device, run the file, and start the profiler once, which takes a second."""
         job = self._job
         self._options = job.profile or ProfileOptions()
-        self._ranks = start_ranks(job, job.seed or 0)
-        device, info = open_device(job.device, threads_of_rank(job.threads, job.ranks))
-        self._device = device
-        self._wait = waiter(device) or _nothing
-        self._scenario = load(job.subject)
-        rank = self._ranks.join(device, self._reporter) if self._ranks else None
-        self._lab = WorkerLab(device, info, self._reporter.position, rank)
-        params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
-        self._builder = builder_of(self._lab, params, job.seed or 0, self._wait, self._ranks)
-        for feature in _LAB_FEATURES:
-            feature.add_to_lab(job, self._builder, self._reporter, None, self._choices, first=False)
+        self._opened = open_job(job, self._choices, self._reporter)
+        self._device = self._opened.device
+        self._wait = self._opened.wait
+        self._builder = self._opened.builder
+        self._lab = self._builder.lab
         self._record(_nothing)
 
     def serve(self) -> None:
         try:
             self._profile_all()
         finally:
-            if self._ranks is not None:
-                self._ranks.close()
+            self._opened.close()
 
     def _profile_all(self) -> None:
         for name in self._names:
             self._reporter.stage(Stage.PROFILE, name)
             try:
-                self._profile(self._scenario.variants[name])
+                self._profile(self._opened.scenario.variants[name])
             except SkippedError:
                 continue
             except BaseException as error:

@@ -57,6 +57,9 @@ class Agent:
             try:
                 module = Agent.load("_gpulab_follower", "gpulab_follower.py")
                 self._follower = module.Follower(self._folder, self.samples)
+                ranges = Agent.load("_gpulab_ranges", "../../../proc/nvtx_ranges.py")
+                if ranges.profiler_listens():
+                    self._follower.step_range = ranges.StepRange()
                 if any(name in os.environ for name in _TRIED):
                     Agent.load("_gpulab_parts", "../../trials/delayed.py")
                     trials = Agent.load("_gpulab_trials", "../../trials/in_program.py")

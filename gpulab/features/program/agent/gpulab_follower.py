@@ -48,7 +48,7 @@ _CALL_HOLDERS = ("torch._dynamo.utils", "torch._dynamo.variables.nn_module")
 _WARM_STEPS, _WARM_S, _WARM_MOST_S = 3, 0.3, 10.0
 _WINDOW_S, _FEWEST, _MOST_STEPS, _LONGEST_WINDOW_S = 0.25, 3, 200, 3.0
 _PLAIN_BEFORE, _PLAIN_BEFORE_ON_DEVICE = 3, 8
-_OWN_FILES = ("follower", "arrivals", "marks", "samples", "stacks", "parts", "trials")
+_OWN_FILES = ("follower", "arrivals", "marks", "ranges", "samples", "stacks", "parts", "trials")
 _OWN_MODULES = ("gpulab_agent", *(f"_gpulab_{name}" for name in _OWN_FILES))
 _ENTRIES = (
     "_optimizer_stepped",
@@ -122,6 +122,8 @@ class Follower:
         self._folder = folder
         self._samples = samples
         self._tell_step: Any = getattr(samples, "step_ended", None)
+        self.step_range: Any = None
+        """Of the step, for a profiler of others that listens."""
         self._stepped: list[str] = []
         """The classes of the optimizers that stepped in this step."""
         self._optimizers: set[str] = set()
@@ -385,6 +387,9 @@ class Follower:
             kind = self._kind(mark)
             self._stepped.clear()
             self._kinds[kind] = self._kinds.get(kind, 0) + 1
+            is_certain = mark != MODULE or self._window.kind != FIRST
+            if self.step_range is not None and is_certain:
+                self.step_range.next()
             if self._tell_step is not None:
                 self._tell_step(kind if self._recorder is None else "")
         except Exception as error:

@@ -137,6 +137,7 @@ _OWN = (
     f"{_FEATURES}/program/",
     f"{_FEATURES}/trials/",
     f"{_FEATURES}/goodput/marks.py",
+    f"{os.path.dirname(_FEATURES)}/proc/nvtx_ranges.py",
     f"{os.path.dirname(_FEATURES)}/proc/stacks.py",
 )
 _CAUSES = (
