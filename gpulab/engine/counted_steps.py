@@ -1,4 +1,4 @@
-"""`python -P -m gpulab.features.counters.steps`: runs some steps of variants, for a profiler of
+"""`python -P -m gpulab.engine.counted_steps`: runs some steps of variants, for a profiler of
 another program to look at.
 
 It reads a `StepsJob` as one line of JSON from stdin, and writes a `StepsState` as a line to stdout
@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import msgspec
 import torch
 
+from gpulab.core.counted_steps import State, StepsJob, StepsState
 from gpulab.engine.build import compiled
 from gpulab.engine.build.build import Build
 from gpulab.engine.measure.opened import OpenedJob, open_job
@@ -27,7 +28,6 @@ from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import VariantError, first_line, forget
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.step_clock import call_each, wait_for
-from gpulab.features.counters.job import State, StepsJob, StepsState
 from gpulab.proc.pipes import to_high_number
 from gpulab.report.sentences import sentence
 
@@ -86,24 +86,35 @@ class _Steps:
             opened.builder.first_step(build)
             _warm(build, opened)
             self._say(StepsState(variant=name, state=State.READY))
-            if self._asked.wait and not self._told.readline():
-                raise EOFError("the line that begins its steps did not come")
-            with build.context(), _profiled(opened.device, f"gpulab:{name}"):
-                begin = time_ns()
-                wait_for(call_each(repeat(build.work.step, self._asked.steps)))
+            for _ in range(self._asked.rounds):
+                steps = self._next_count()
+                if not steps:
+                    break
+                build.restore()
                 opened.wait()
-                end = time_ns()
-            self._say(
-                StepsState(
-                    variant=name,
-                    state=State.DONE,
-                    begin_ns=begin,
-                    end_ns=end,
-                    steps=self._asked.steps,
+                with build.context(), _profiled(opened.device, f"gpulab:{name}"):
+                    begin = time_ns()
+                    wait_for(call_each(repeat(build.work.step, steps)))
+                    opened.wait()
+                    end = time_ns()
+                self._say(
+                    StepsState(
+                        variant=name,
+                        state=State.DONE,
+                        begin_ns=begin,
+                        end_ns=end,
+                        steps=steps,
+                    )
                 )
-            )
         finally:
             build.close()
+
+    def _next_count(self) -> int:
+        """Return how many steps the next round has; 0: it is not wanted."""
+        line = self._told.readline() if self._asked.wait else b"\n"
+        if not line:
+            raise EOFError("the line that begins its steps did not come")
+        return int(line) if line.strip() else self._asked.steps
 
     def _failed(self, variant: str, error: BaseException) -> None:
         message = first_line(error)

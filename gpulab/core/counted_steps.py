@@ -11,13 +11,15 @@ from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.payloads import Choice
 from gpulab.core.values import Count, Name, Text
 
-COMMAND = (sys.executable, "-P", "-m", "gpulab.features.counters.steps")
+COMMAND = (sys.executable, "-P", "-m", "gpulab.engine.counted_steps")
 
 
 class StepsJob(msgspec.Struct, frozen=True, kw_only=True):
     """Run `steps` steps of each of these variants, once they are warm.
 
-    `wait`: a line on stdin begins the steps of each, after its "ready".
+    `wait`: a line on stdin begins the steps of each, after its "ready". It may hold their number,
+    and there may be as many as `rounds` of them, each with a "done" of its own; 0 ends those of a
+    variant early.
     """
 
     job: Measure | TimeFunctions
@@ -25,6 +27,7 @@ class StepsJob(msgspec.Struct, frozen=True, kw_only=True):
     choices: list[Choice] = []
     steps: Count = 1
     wait: bool = False
+    rounds: Count = 1
 
 
 class State(StrEnum):
