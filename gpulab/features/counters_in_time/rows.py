@@ -65,9 +65,15 @@ class Samples:
 
     @property
     def during(self) -> list[Sample]:
-        """Those of the steps; the first of a pass begins at 0, and is none."""
-        low, high = self.begin_ns - _SLACK_NS, self.end_ns + _SLACK_NS
-        return [each for each in self.samples if each[0] >= low and each[1] <= high]
+        """Those of the steps, by the time since they began: in seconds since 1970 a float has no
+        better than 256 ns. The first of a pass begins at 0, and is none.
+        """
+        relative = [
+            (start - self.begin_ns, end - self.begin_ns, *values)
+            for start, end, *values in self.samples
+        ]
+        latest = self.end_ns - self.begin_ns + _SLACK_NS
+        return [each for each in relative if each[0] >= -_SLACK_NS and each[1] <= latest]
 
     def rows(self) -> tuple[float, dict[str, list[float]]]:
         """Seconds in the middle of the steps, a whole number of them, and each row's values."""
@@ -75,7 +81,7 @@ class Samples:
         samples = self.during
         interval_ns = samples[0][1] - samples[0][0]
         shown = min(self.steps, max(1, ceil(_FEWEST * interval_ns / step_ns)))
-        low = self.begin_ns + (self.steps - shown) // 2 * step_ns
+        low = (self.steps - shown) // 2 * step_ns
         high = low + shown * step_ns
         bins = min(POINTS, max(1, round((high - low) / interval_ns)))
         width_ns = (high - low) / bins

@@ -76,7 +76,9 @@ class _Sampler:
         self._cuda = _Cuda(device)
         self._device = device
         self._collector: Any = None
-        self._pm = _pm_sampling()
+        from cupti import pm_sampling  # the context comes first
+
+        self._pm = pm_sampling
         self.version = metadata.version("cupti-python")
 
     def supported(self, metrics: list[str], interval_ns: int) -> dict[str, Any]:
@@ -170,19 +172,14 @@ def _preload() -> None:
     spec = util.find_spec("cupti")
     if spec is None or not spec.submodule_search_locations:
         raise AbsentError("counters_without_package", "No module named 'cupti'")
-    packages = Path(next(iter(spec.submodule_search_locations))).parent
-    folder = next(iter(sorted(packages.glob("nvidia/cu[0-9]*/lib"), reverse=True)), packages)
+    package = Path(next(iter(spec.submodule_search_locations)))
+    if not any(package.glob("pm_sampling*")):
+        raise AbsentError("counters_package_is_old", "it has no pm_sampling")
+    folders = sorted(package.parent.glob("nvidia/cu[0-9]*/lib"))
+    folder = folders[-1] if folders else package
     for pattern in ("libcupti.so.*", "libnvperf_host.so", "libnvperf_target.so"):
         for library in folder.glob(pattern):
             ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
-
-
-def _pm_sampling() -> Any:
-    try:
-        from cupti import pm_sampling
-    except ImportError as error:
-        raise AbsentError("counters_package_is_old", str(error)) from None
-    return pm_sampling
 
 
 def _code_of(error: Exception) -> str:

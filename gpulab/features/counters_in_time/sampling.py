@@ -11,7 +11,7 @@ from gpulab.core.findings import Finding
 from gpulab.features.counters_in_time import findings
 from gpulab.features.counters_in_time.environment import install_line, sampler_command
 from gpulab.features.counters_in_time.rows import ROWS, SETS
-from gpulab.features.counters_in_time.talking import Talk
+from gpulab.features.counters_in_time.talking import NoAnswerError, Talk
 
 _ANSWER_S = 60.0
 
@@ -97,5 +97,18 @@ class Sampler:
         declared = getattr(findings, code, None)
         if declared is None:
             raise FailedError(message)
-        said = {"message": message, "install": install_line()}
+        said = {"install": install_line()} if "package" in code else {"message": message}
         raise NoCountersError(declared.from_values(said))
+
+
+def probe() -> tuple[str, Finding | None]:
+    """What the first GPU samples, in words, or why it samples nothing."""
+    try:
+        sampler = Sampler("cuda:0", 20_000)
+    except (NoCountersError, NoAnswerError) as error:
+        return "", error.reason
+    except (FailedError, OSError) as error:
+        return "", findings.counters_failed(message=str(error))
+    sampler.close()
+    count = len(ROWS) - len(sampler.missing)
+    return f"cupti-python {sampler.package}, {count} of {len(ROWS)} rows", None

@@ -16,9 +16,11 @@ from gpulab.features.counters_in_time.rows import DRAM, ROWS
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import lines
 
-_BESIDE, _WIDEST = 36, 120
+_BESIDE, _WIDEST = 40, 120
 """Cells of the columns beside the charts, and of all at most."""
 _BELIEVED = 0.1
+_QUIET = 1e9
+"""B/s over PCIe below which a chart stays low: samples every 20 us are a stream of half of it."""
 
 
 def counters(report: RunReport) -> Block | None:
@@ -41,7 +43,7 @@ def _charts(run: CountersReport, sampled: Sequence[VariantReport], width: int) -
     cells = max(16, min(width, _WIDEST) - _BESIDE)
     tops = _tops(run, [variant.counters_in_time for variant in sampled])
     table = columns_table(gap=1)
-    table.add_column("counters in time", no_wrap=True, max_width=15)
+    table.add_column("counters in time", no_wrap=True, max_width=16)
     table.add_column(f"0{seconds(longest):>{cells - 1}}", no_wrap=True, min_width=cells)
     table.add_column("mean", justify="right", no_wrap=True)
     table.add_column("peak", justify="right", no_wrap=True)
@@ -66,7 +68,7 @@ def _tops(run: CountersReport, sampled: Sequence[SampledSteps]) -> dict[str, flo
     tops = {}
     for name, row in ROWS.items():
         highest = max((max(each.rows.get(name, [0.0])) for each in sampled), default=0.0)
-        tops[name] = (highest or 1.0) if row.bytes else 1.0
+        tops[name] = max(highest, _QUIET) if row.bytes else 1.0
     both = max(run.memory_bytes_per_s or 0.0, *(tops[name] for name in DRAM))
     return tops | dict.fromkeys(DRAM, both)
 

@@ -1,0 +1,205 @@
+"""Counters in time: sampled in a process of their own after the measurement, shown, and said why
+not. Steps run for real on the CPU; the samples are those of an H200, from a stand-in.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpulab.catalog.needs import has_gpu
+from gpulab.features.counters_in_time.rows import spread
+from gpulab.features.counters_in_time.sampling import probe
+from gpulab.report.sentences import sentence
+
+HERE = Path(__file__).parent
+STANDIN = HERE / "replayed_sampler.py"
+RECORDED = json.loads((HERE / "samples.json").read_text())
+SCENARIO = '''
+"""Copies: two variants of one step."""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario(topic="tests", params={"size": 262144})
+
+
+@scenario.variant
+def clone(lab, size):
+    """Clones."""
+    data = torch.rand(size)
+    return Work(lambda: data.clone(), bytes=2 * data.nbytes)
+
+
+@scenario.variant
+def copied(lab, size):
+    """Copies."""
+    data = torch.rand(size)
+    return Work(lambda: data + 0, bytes=2 * data.nbytes)
+'''
+
+
+@pytest.fixture
+def counted(lab):
+    """Run the scenario with --counters, by a Python of the counters: what was printed, and the
+    JSON.
+    """
+
+    def run(python, *flags, **variables):
+        lab.write("copies.py", SCENARIO)
+        lab.env |= {"GPULAB_COUNTERS_PYTHON": str(python), **variables}
+        command = ["--run", "copies.py", "--smoke", "--device", "cpu", "--counters", *flags]
+        process = lab.call(*command, "--json", "out.json", "--output", "run.jsonl")
+        assert process.code == 0, process.stdout + process.stderr
+        (report,) = json.loads((lab.folder / "out.json").read_text())["runs"]
+        return process.stdout, report
+
+    return run
+
+
+@pytest.fixture
+def standin(tmp_path):
+    """As an interpreter: a file that can be executed."""
+    file = tmp_path / "python"
+    file.write_text(f'#!/bin/sh\nexec {sys.executable} {STANDIN} "$@"\n')
+    file.chmod(0o755)
+    return file
+
+
+def codes(report):
+    return [finding["code"] for finding in report["counters_in_time"]["findings"]]
+
+
+def means(name):
+    """Of a recording on the H200, bytes a second of DRAM read, and the share of the tensor pipe."""
+    recorded = RECORDED[name]
+    busy = [each for each in recorded["samples"] if each[0] >= 3e5 and each[1] <= recorded["end"]]
+    seconds = sum(end - begin for begin, end, *_ in busy) * 1e-9
+    tensor = 2 + next(i for i, metric in enumerate(RECORDED["metrics"]) if "tensor" in metric)
+    return sum(each[2] for each in busy) / seconds, sum(each[tensor] for each in busy) / len(busy)
+
+
+def test_counters_are_shown_for_each_variant_beside_what_they_were_held_against(
+    counted, standin, lab
+):
+    printed, report = counted(standin, "--export", "page.html")
+    first, second = (variant["counters_in_time"] for variant in report["variants"])
+    for sampled, name in ((first, "copy"), (second, "bf16_product")):
+        read, tensor = means(name)
+        rows = sampled["rows"]
+        assert sum(rows["dram_read"]) / len(rows["dram_read"]) == pytest.approx(read, rel=0.25)
+        assert 100 * sum(rows["tensor"]) / len(rows["tensor"]) == pytest.approx(
+            tensor, rel=0.25, abs=1
+        )
+        assert all(0 <= share <= 1.01 for share in rows["sm_active"])
+        assert max(map(len, rows.values())) <= 200
+        assert sampled["steps"] * sampled["step_s"] < 1.0
+        assert sampled["per_step"]["dram_read"] > 0
+        assert sampled["over_declared"] > 0
+    run = report["counters_in_time"]
+    assert run["package"] == "13.4.0"
+    assert run["ratios"]["dram_read"] == pytest.approx(1, abs=0.01)
+    assert run["ratios"]["pcie_read"] == 1.25
+    assert run["cost"]["n"] == 8
+    assert run["cost"]["low"] <= run["cost"]["value"] <= run["cost"]["high"]
+    # the FMA pipe is not in the recording
+    assert codes(report) == ["counters_missing", "counter_deviates", "counter_deviates"]
+    page = (lab.folder / "page.html").read_text()
+    for words in ("counters in time", "DRAM read", "tensor pipe", "PCIe read?", "by 8 pairs"):
+        assert words in printed
+        assert words in page
+    rows = [line for line in printed.splitlines() if line.startswith(("DRAM", "PCIe", "SM"))]
+    assert len(rows) == 10
+    assert all(len(row) <= 80 and "…" not in row for row in rows)
+    replayed = lab.call("--replay", "run.jsonl", "--print")
+    assert "PCIe read?" in replayed.stdout
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "words"),
+    [
+        ("dies", "counters_ended", "SIGSEGV"),
+        ("denied", "counters_not_permitted", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("empty", "counters_without_samples", "no sample was completed"),
+    ],
+)
+def test_a_sampler_that_fails_costs_the_run_nothing(how, code, words, counted, standin):
+    printed, report = counted(standin, REPLAYED=how)
+    assert code in codes(report)
+    assert words in " ".join(printed.split())
+    assert report["outcome"] == "measured"
+    assert all(variant["time_s"] for variant in report["variants"])
+
+
+def test_a_run_on_the_cpu_says_that_counters_need_a_gpu(counted):
+    printed, report = counted("/nowhere/python")
+    assert codes(report) == ["counters_need_gpu"]
+    assert "counters need an NVIDIA GPU: this run is on the CPU" in printed
+
+
+@pytest.fixture
+def packages(tmp_path, monkeypatch):
+    """A folder of packages for the sampler, as GPULAB_COUNTERS_PYTHON names it."""
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    monkeypatch.setenv("GPULAB_COUNTERS_PYTHON", str(folder))
+    return folder
+
+
+def why_not():
+    words, reason = probe()
+    assert not words
+    return reason.code, sentence(reason)
+
+
+def test_what_is_missing_is_said_with_the_line_that_helps(packages, monkeypatch, tmp_path):
+    line = f"pip install -U --target {packages} cupti-python"
+    code, said = why_not()
+    assert (code, line in said) == ("counters_without_package", True)
+    package = packages / "cupti"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    code, said = why_not()
+    assert (code, line in said) == ("counters_package_is_old", True)
+    monkeypatch.delenv("GPULAB_COUNTERS_PYTHON")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    code, said = why_not()
+    folder = tmp_path / "gpulab" / "counters"
+    assert code == "counters_without_environment"
+    assert f"python3 -m venv {folder} && {folder}/bin/pip install -U cupti-python" in said
+
+
+@pytest.mark.skipif(has_gpu(), reason="there is one")
+def test_without_a_driver_there_is_no_gpu(packages):
+    package = packages / "cupti"
+    package.mkdir()
+    for name in ("__init__.py", "pm_sampling.py"):
+        (package / name).touch()
+    assert why_not()[0] == "counters_need_gpu"
+
+
+def test_a_python_that_is_no_sampler_is_said_to_have_ended(monkeypatch):
+    monkeypatch.setenv("GPULAB_COUNTERS_PYTHON", "/bin/false")
+    code, said = why_not()
+    assert (code, "exit code 1" in said) == ("counters_ended", True)
+
+
+amounts = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 10**9)), min_size=1, max_size=60)
+
+
+@given(amounts, st.integers(1, 300), st.integers(-(10**7), 10**7))
+def test_what_is_spread_over_bins_keeps_its_sum(amounts, bins, begin):
+    at, samples = begin, []
+    for length, amount in amounts:
+        samples.append((at, at + length, amount))
+        at += length
+    sums = spread(samples, begin, at, bins)
+    assert len(sums) == bins
+    assert all(each >= 0 for each in sums)
+    assert sum(sums) == pytest.approx(sum(amount for _, amount in amounts), rel=1e-6)
+    inner = spread(samples, begin + (at - begin) / 4, begin + (at - begin) / 2, bins)
+    assert sum(inner) <= sum(sums) * (1 + 1e-6)
