@@ -1,37 +1,10 @@
-"""Counters over the steps of a variant: parts of the report."""
+"""Counters over the steps of a variant: parts of the report, as the events have them."""
 
 from __future__ import annotations
 
 import msgspec
 
-from gpulab.core.estimate import Estimate
-from gpulab.core.findings import Finding
-
-
-class SampledSteps(msgspec.Struct, frozen=True, kw_only=True):
-    """The counters of a variant's steps: as the event."""
-
-    interval_s: float
-    steps: int
-    step_s: float
-    shown_s: float
-    rows: dict[str, list[float]]
-    per_step: dict[str, float] = {}
-    over_declared: float | None = None
-    """Bytes of device memory that were read and written over those declared."""
-
-
-class CountersReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The sampling as a whole."""
-
-    package: str = ""
-    ratios: dict[str, float] = {}
-    """By row, the count of a copy over its size."""
-    cost: Estimate | None = None
-    """What sampling adds to the time of a step, as a share of it."""
-    memory_bytes_per_s: float | None = None
-    """The measured roof."""
-    findings: list[Finding] = []
+from gpulab.features.counters_in_time.events import SampledSteps, Sampling
 
 
 class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,4 +16,4 @@ class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
 class RunPart(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a run's report about sampled counters."""
 
-    counters_in_time: CountersReport | None = None
+    counters_in_time: Sampling | None = None

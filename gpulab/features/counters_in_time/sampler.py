@@ -1,10 +1,9 @@
 """Samples a GPU's counters by CUPTI's PM sampling: a program of its own, run by a Python that has
 cupti-python (3.9 or newer), which imports nothing of gpulab.
 
-Lines of JSON. Asked: first the index of the CUDA device, then what `_Sampler` has a method for, by
-its name in "do", and its arguments. Each line has an answer; one with a "code" says why there is
-none. The end of stdin is the end. An argument is a folder with the packages, where they are not
-this Python's own.
+Lines of JSON: first the arguments of `Sampler`, then those of a method, named in "do". Each line
+has an "answer" or an "error". The end of stdin is the end. An argument of the command is a folder
+with the packages, where they are not this Python's own.
 """
 
 from __future__ import annotations
@@ -18,200 +17,120 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
-_COPIED, _COPIES = 1 << 28, 4
-"""Bytes of a copy within the device, several times the L2 cache, and copies in a row."""
-_HOST_COPIED = 1 << 26
+_COPIED, _COPIES, _HOST_COPIED = 1 << 28, 4, 1 << 26
+"""Bytes of a copy within the device, several times the L2 cache; how many; and over PCIe."""
 _IDLE_S = 0.002
-"""Before and after the work: the first sample begins at 0, and the last one may be incomplete."""
+"""Around the work: the first sample begins at 0, and the last one may be incomplete."""
 
 
-class AbsentError(Exception):
-    """There are no counters: a code, and what was said."""
-
-
-class _Cuda:
-    """The driver's library: a context, and copies of known size."""
+class Sampler:
+    """Makes a collector for each pass: a second decode of one ends in a segmentation fault."""
 
     def __init__(self, device: int) -> None:
-        try:
-            self._library = ctypes.CDLL("libcuda.so.1")
-        except OSError as error:
-            raise AbsentError("counters_need_gpu", str(error)) from None
-        self._call("cuInit", 0)
+        _preload()
+        self._cuda = ctypes.CDLL("libcuda.so.1")
         number, context = ctypes.c_int(), ctypes.c_void_p()
+        self._call("cuInit", 0)
         self._call("cuDeviceGet", ctypes.byref(number), device)
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), number)
         self._call("cuCtxSetCurrent", context)
-
-    def _call(self, name: str, *arguments: Any) -> None:
-        code = getattr(self._library, name)(*arguments)
-        if not code:
-            return
-        is_open = not name.startswith(("cuInit", "cuDevice"))
-        raise AbsentError("failed" if is_open else "counters_need_gpu", f"{name} returned {code}")
-
-    def memory(self, size: int, *, host: bool = False) -> ctypes.c_void_p:
-        place, count = ctypes.c_void_p(), ctypes.c_size_t(size)
-        if host:
-            self._call("cuMemHostAlloc", ctypes.byref(place), count, 0)
-        else:
-            self._call("cuMemAlloc_v2", ctypes.byref(place), count)
-        return place
-
-    def free(self, place: ctypes.c_void_p, *, host: bool = False) -> None:
-        self._call("cuMemFreeHost" if host else "cuMemFree_v2", place)
-
-    def copy(self, kind: str, target: Any, source: Any, size: int) -> None:
-        self._call(f"cuMemcpy{kind}_v2", target, source, ctypes.c_size_t(size))
-        self._call("cuCtxSynchronize")
-
-
-class _Sampler:
-    """One collector at a time: a second decode of the same one ends in a segmentation fault."""
-
-    def __init__(self, device: int | None) -> None:
-        if device is None:
-            raise AbsentError("counters_need_gpu", "this run is on the CPU")
-        _preload()
-        self._cuda = _Cuda(device)
-        self._device = device
-        self._collector: Any = None
         from cupti import pm_sampling  # the context comes first
 
-        self._pm = pm_sampling
+        self._make, self._device = pm_sampling.Collector, device
         self.version = metadata.version("cupti-python")
+        self._collector: Any = None
 
-    def supported(self, metrics: list[str], interval_ns: int) -> dict[str, Any]:
-        """Those that can be sampled together, in their order."""
-        if self._fits(metrics, interval_ns):
-            return {"metrics": metrics}
+    def _call(self, name: str, *arguments: Any) -> None:
+        if code := getattr(self._cuda, name)(*arguments):
+            raise OSError(f"{name} returned {code}")
+
+    def supported(self, metrics: list[str], interval_ns: int) -> list[str]:
+        """Those that can be sampled together."""
         fitting: list[str] = []
         for metric in metrics:
-            if self._fits([*fitting, metric], interval_ns):
+            self._enable()
+            try:
+                self._configure([*fitting, metric], interval_ns)
                 fitting.append(metric)
-        return {"metrics": fitting}
+            except Exception:
+                continue
+        return fitting
 
-    def _fits(self, metrics: list[str], interval_ns: int) -> bool:
-        try:
-            self._open(metrics, interval_ns)
-        except (PermissionError, RuntimeError):
-            raise
-        except Exception as error:
-            if _code_of(error) != "failed":
-                raise
-            return False
-        finally:
-            self._close()
-        return True
-
-    def start(self, metrics: list[str], interval_ns: int) -> dict[str, Any]:
-        self._open(metrics, interval_ns)
+    def start(self, metrics: list[str], interval_ns: int) -> None:
+        self._enable()
+        self._configure(metrics, interval_ns)
         self._collector.start()
         time.sleep(_IDLE_S)
-        return {}
 
-    def stop(self, *, decode: bool = True) -> dict[str, Any]:
+    def stop(self, *, decode: bool = True) -> list[list[float]]:
         """The samples: start and end in ns of the system's clock, and a value a metric."""
-        try:
-            time.sleep(_IDLE_S)
-            self._collector.stop()
-            if not decode:
-                return {}
-            data = self._collector.decode()
-            samples = [
-                [sample.start_timestamp, sample.end_timestamp, *sample.metric_values]
-                for sample in data
-            ]
-            return {"samples": samples, "slots": data.num_total_samples}
-        finally:
-            self._close()
+        time.sleep(_IDLE_S)
+        self._collector.stop()
+        data = self._collector.decode() if decode else ()
+        samples = [[each.start_timestamp, each.end_timestamp, *each.metric_values] for each in data]
+        self._collector.disable()
+        return samples
 
     def check(self, metrics: list[str], interval_ns: int) -> dict[str, Any]:
-        """The sum of each metric over copies of known size: in the device, from and to the host."""
-        cuda = self._cuda
-        one, other = cuda.memory(_COPIED), cuda.memory(_COPIED)
-        host = cuda.memory(_HOST_COPIED, host=True)
+        """Samples of copies of known size: in the device, and from and to the host."""
+        one, other = ctypes.c_void_p(), ctypes.c_void_p()
+        host = ctypes.create_string_buffer(_HOST_COPIED)
+        inside, link = ctypes.c_size_t(_COPIED), ctypes.c_size_t(_HOST_COPIED)
+        for place in (one, other):
+            self._call("cuMemAlloc_v2", ctypes.byref(place), inside)
         self.start(metrics, interval_ns)
         for _ in range(_COPIES):
-            cuda.copy("DtoD", one, other, _COPIED)
-        inside = self._sums()
+            self._call("cuMemcpyDtoD_v2", one, other, inside)
+        self._call("cuCtxSynchronize")
+        samples = self.stop()
         self.start(metrics, interval_ns)
-        cuda.copy("HtoD", one, host, _HOST_COPIED)
-        cuda.copy("DtoH", host, other, _HOST_COPIED)
-        link = self._sums()
-        cuda.free(one)
-        cuda.free(other)
-        cuda.free(host, host=True)
-        return {
-            "inside": inside,
-            "inside_bytes": _COPIES * _COPIED,
-            "link": link,
-            "link_bytes": _HOST_COPIED,
-        }
+        self._call("cuMemcpyHtoD_v2", one, host, link)
+        self._call("cuMemcpyDtoH_v2", host, other, link)
+        over_link = self.stop()
+        for place in (one, other):
+            self._call("cuMemFree_v2", place)
+        return {"inside": [_COPIES * _COPIED, samples], "link": [_HOST_COPIED, over_link]}
 
-    def _sums(self) -> list[float]:
-        rows = [each[2:] for each in self.stop()["samples"] if each[0]]
-        return [sum(row[place] for row in rows) for place in range(len(rows[0]) if rows else 0)]
-
-    def _open(self, metrics: list[str], interval_ns: int) -> None:
-        self._close()  # of one whose steps failed
-        self._collector = self._pm.Collector(device_index=self._device)
+    def _enable(self) -> None:
+        if self._collector is not None:
+            self._collector.disable()
+        self._collector = self._make(device_index=self._device)
         self._collector.enable()
+
+    def _configure(self, metrics: list[str], interval_ns: int) -> None:
         self._collector.configure(
             metrics=metrics, hardware_buffer_size=1 << 28, sampling_interval=interval_ns
         )
-
-    def _close(self) -> None:
-        collector, self._collector = self._collector, None
-        if collector is not None:
-            collector.disable()
 
 
 def _preload() -> None:
     """Load CUPTI from beside cupti-python, before it takes another one of the system."""
     spec = util.find_spec("cupti")
-    if spec is None or not spec.submodule_search_locations:
-        raise AbsentError("counters_without_package", "No module named 'cupti'")
-    package = Path(next(iter(spec.submodule_search_locations)))
+    package = Path(str(spec and spec.origin)).parent
     if not any(package.glob("pm_sampling*")):
-        raise AbsentError("counters_package_is_old", "it has no pm_sampling")
-    folders = sorted(package.parent.glob("nvidia/cu[0-9]*/lib"))
-    folder = folders[-1] if folders else package
-    for pattern in ("libcupti.so.*", "libnvperf_host.so", "libnvperf_target.so"):
-        for library in folder.glob(pattern):
-            ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
-
-
-def _code_of(error: Exception) -> str:
-    if isinstance(error, AbsentError):
-        return str(error.args[0])
-    if isinstance(error, PermissionError) or "INSUFFICIENT_PRIVILEGES" in str(error):
-        return "counters_not_permitted"
-    return "failed"
-
-
-def _answer(make: Any, **arguments: Any) -> Any:
-    try:
-        return make(**arguments)
-    except Exception as error:
-        message = error.args[-1] if isinstance(error, AbsentError) else str(error)
-        return {"code": _code_of(error), "message": f"{message or type(error).__name__}"[:1000]}
+        raise ModuleNotFoundError("No module named 'cupti.pm_sampling'")
+    for folder in sorted(package.parent.glob("nvidia/cu[0-9]*/lib"))[-1:]:
+        for pattern in ("libcupti.so.*", "libnvperf_host.so", "libnvperf_target.so"):
+            for library in folder.glob(pattern):
+                ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
 
 
 def main() -> None:
     sys.path[:0] = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what libraries print is no answer
-    sampler: _Sampler | None = None
+    sampler: Any = None
     for line in sys.stdin:
         asked = json.loads(line)
-        if sampler is None:
-            answer = _answer(_Sampler, **asked)
-            if isinstance(answer, _Sampler):
-                sampler, answer = answer, {"version": answer.version}
-        else:
-            answer = _answer(getattr(sampler, asked.pop("do")), **asked)
-        answers.write(json.dumps(answer) + "\n")
+        try:
+            if sampler is None:
+                sampler = Sampler(**asked)
+                said = {"answer": sampler.version}
+            else:
+                said = {"answer": getattr(sampler, asked.pop("do"))(**asked)}
+        except Exception as error:
+            said = {"error": f"{type(error).__name__}: {error}"[:1000]}
+        answers.write(json.dumps(said) + "\n")
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ def examine() -> list[MachineCheck]:
         _compiler(),
         _terminal(),
         _run_files(),
-        *ladder(torch, driver),
+        *ladder(driver),
     ]
 
 
