@@ -47,6 +47,15 @@ def seconds(text: str) -> float:
     return value
 
 
+def sampling_interval(text: str) -> float:
+    """20us, or the same in seconds."""
+    number = text.removesuffix("us").removesuffix("µs")
+    value = _number(number) * (1e-6 if number != text else 1.0)
+    if not 9.9e-6 <= value <= 100.1e-6:
+        raise WrongValueError("10us to 100us")
+    return value
+
+
 def seed(text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,19}", text) or abs(int(text)) > LARGEST_INTEGER:
         raise WrongValueError(f"a whole number between {-LARGEST_INTEGER} and {LARGEST_INTEGER}")

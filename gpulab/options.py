@@ -195,6 +195,15 @@ class Options:
     variant (on, default; with --repeat only in the first run), or all; of a program record steps
     as soon as it takes at most 3 % of them (default), at once (on), or never (off)
     """
+    counters: float | None = _to_run(
+        _MEASURES,
+        ("20us", kinds.sampling_interval),
+        const=20e-6,
+        feature="counters_in_time",
+    )
+    """sample counters of the GPU over the steps of each variant, after the measurement: every 10 to
+    100 us (default: 20us)
+    """
     listen: str | None = _to_serve({Mode.SERVE}, ("[HOST:]PORT", kinds.address))
     """where to listen (default: 127.0.0.1:8000, or another port if that is in use)"""
     ptx: bool = _to_show({Mode.SHOW})

@@ -90,6 +90,12 @@ def torch_cuda() -> str | None:
     return versions.get("cuda") if isinstance(versions, dict) else NO_TORCH
 
 
+def torch_hip() -> str | None:
+    """The ROCm version that torch was built with; None where it was not."""
+    versions = _torch_versions()
+    return versions.get("hip") if isinstance(versions, dict) else None
+
+
 def torch_version() -> str | None:
     """Such as 2.13; None where there is none."""
     versions = _torch_versions()
@@ -134,7 +140,7 @@ def _torch_versions() -> dict[str, str | None] | Finding | None:
     versions: dict[str, str | None] = {}
     for node in tree.body:
         match assigned(node):
-            case [ast.Name(id="cuda" | "__version__" as name), *_], ast.expr() as value:
+            case [ast.Name(id="cuda" | "hip" | "__version__" as name), *_], ast.expr() as value:
                 with suppress(ValueError):
                     versions[name] = ast.literal_eval(value)
     return versions

@@ -365,6 +365,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """on, off, or the index or UUID of the GPU to sample, whatever the run is on."""
     timeout_s: Seconds | None = None
     profile: ProfileOptions | None = None
+    counters_s: Seconds | None = None
+    """From one sample of the GPU's counters to the next, after the measurement; None: none."""
 
 
 def subject_of(job: WorkerJob | Follow) -> ScenarioFile | FunctionFile | Program | None:

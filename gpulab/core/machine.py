@@ -64,6 +64,8 @@ class DriverProbe(msgspec.Struct, frozen=True, kw_only=True):
     fix: str = ""
     """What mends the problem, where it is one of a GPU that is there."""
     present: bool = True
+    gpm: tuple[bool, ...] = ()
+    """Of each device whether it is sampled by NVML's GPM."""
 
 
 class CheckStatus(StrEnum):

@@ -30,6 +30,7 @@ _ORDER = (
     "kernels",
     "counters",
     "roofline",  # of that time; what is faster than its device is invalid, whatever else it is
+    "counters_in_time",  # beside the roof
     "goodput",  # its efficiency is of the roofline's point
     "alone",  # reads solo runs with their clocks; what it contradicts has no verdict
     "history",  # of the comparisons that are left

@@ -108,6 +108,7 @@ def _original_flags(options: Options, request: RunRequest | None) -> Options:
         options,
         memory=profile is not None and profile.memory is not None,
         retune=job.retune,
+        counters=request.counters_s,
         telemetry=None if telemetry == TELEMETRY_ON and not job.quick else telemetry,
         from_start=0 if options.from_start is None and job.from_start else options.from_start,
     )

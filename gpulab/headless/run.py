@@ -17,8 +17,9 @@ from msgspec.structs import replace as replace_fields
 
 from gpulab.catalog.view import best_comparison, mark
 from gpulab.commit import version
+from gpulab.core.counted_steps import StepsJob
 from gpulab.core.failures import worker_not_run
-from gpulab.core.jobs import Required, RunRequest
+from gpulab.core.jobs import Measure, Required, RunRequest, TimeFunctions
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.units import duration, interval, seconds
 from gpulab.draw.blocks import Block, Group, Text
@@ -147,14 +148,19 @@ def _steps_under_nsys(
 ) -> Sequence[str]:
     """Record steps of the fastest variant, once all is measured; what came of it, in lines."""
     times = {time.value: each.name for each, time in report.timed if each.name != CONTROL}
-    if not isinstance(request, RunRequest) or not times:
+    job = request.job if isinstance(request, RunRequest) else None
+    if (
+        not isinstance(request, RunRequest)
+        or not isinstance(job, Measure | TimeFunctions)
+        or not times
+    ):
         return ["nsys made no report: nothing was timed"]
     fastest = min(times)
     history = History(request)
     history.read()
     with TemporaryDirectory(prefix="gpulab-") as folder, Interrupts() as interrupts:
-        asked = needed("counters.job").StepsJob(
-            job=replace_fields(request.job, folder=folder),
+        asked = StepsJob(
+            job=replace_fields(job, folder=folder),
             variants=[times[fastest]],
             choices=list(history.choices),
             steps=max(3, min(200, int(0.25 / fastest))),

@@ -119,7 +119,7 @@ def _times_only(request: RunRequest) -> RunRequest:
     job = request.job
     if isinstance(job, (Measure, TimeFunctions)) and job.device == "cpu":
         job = replace(job, ceilings=CeilingChoice.NONE)
-    return replace(request, job=job, profile=None)
+    return replace(request, job=job, profile=None, counters_s=None)
 
 
 def _with_own_trace(request: RunRequest, label: str) -> RunRequest:

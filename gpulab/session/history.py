@@ -35,9 +35,10 @@ class History:
         self._job = request.job
         self._subject = subject_of(request.job)
         self._runs: list[PastRun] = []
-        self._new: list[Choice] = []
         self.choices: tuple[Choice, ...] = ()
         """What earlier runs of the file chose."""
+        self.made: list[Choice] = []
+        """What this one chose."""
         self.findings: list[Finding] = []
         """Where the store could not be used."""
 
@@ -58,9 +59,9 @@ class History:
             case WorkerReady():
                 return self._earlier_runs(event)
             case Tuned(cached=False):
-                self._new.append(event.choice)
+                self.made.append(event.choice)
             case RunInvalid():
-                self._new = []
+                self.made = []
             case RunEnded(outcome=outcome) if outcome != Outcome.FAILED:
                 self._keep_choices()
         return None
@@ -90,9 +91,9 @@ class History:
         return earlier
 
     def _keep_choices(self) -> None:
-        if self._new and self._subject is not None:
+        if self.made and self._subject is not None:
             with Store() as store:
-                for choice in self._new:
+                for choice in self.made:
                     store.keep(_CHOICES, self._subject.source_sha256, choice.key, choice)
 
 

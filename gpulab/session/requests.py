@@ -102,6 +102,7 @@ def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) 
         telemetry=telemetry,
         timeout_s=settings.timeout_s,
         profile=_profile(settings, time_s),
+        counters_s=settings.counters,
     )
 
 

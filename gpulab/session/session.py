@@ -24,6 +24,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import CANCEL, CEILINGS_KNOWN, AnyJob, Calibrate, Follow, RunRequest
 from gpulab.core.run_file import RunFile
 from gpulab.core.statuses import Outcome, Stage
+from gpulab.features import present
 from gpulab.features.goodput.findings import profiling_ended
 from gpulab.session.ceilings import CeilingCache
 from gpulab.session.deadline import Deadline
@@ -78,12 +79,25 @@ class Session(LiveSource):
                 # before the supervisor is waited for: until then the system has its worker's CPU
                 # time
                 self._stop_telemetry()
+                self._sample_counters(job)
         except Exception as error:
             self._error = error
         if self._worker is not None:
             self._transcript.orphans += self._worker.orphans
         self._stop_telemetry()
         self._append(*output.end())
+
+    def _sample_counters(self, job: AnyJob) -> None:
+        """Once everything is measured, and nothing else reads the counters."""
+        sampling = present("counters_in_time.after")
+        interval_s = self._request.counters_s
+        if not sampling or not interval_s or isinstance(job, Calibrate) or self._stopped:
+            return
+        if self._transcript.complete:
+            choices = (*self._history.choices, *self._history.made)
+            events = sampling.sample_counters(job, choices, interval_s, self._cancelling.fd)
+            for event in events:
+                self._append(event)
 
     def _whole_job(self, stack: ExitStack) -> AnyJob:
         """The job with what earlier runs chose, its profile, and a folder for the run."""

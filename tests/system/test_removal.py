@@ -27,6 +27,7 @@ FOLLOW = ["--run", "--", "true"]
 REFUSED = {
     "code": ["--show", "vector_add"],
     "compare": ["--compare", "a", "b"],
+    "counters_in_time": ["--run", "a", "--counters"],
     "course": ["--guide", "course", "batched_matmul"],
     "counters": ["--run", "a", "--nsys", "a.nsys-rep"],
     "doctor": ["--doctor"],

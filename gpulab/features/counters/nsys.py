@@ -13,8 +13,8 @@ from time import monotonic
 
 import msgspec
 
+from gpulab.core.counted_steps import COMMAND, StepsJob
 from gpulab.core.text import one_line
-from gpulab.features.counters.job import COMMAND, StepsJob
 from gpulab.options import UsageError
 from gpulab.proc.orphans import Orphans
 from gpulab.proc.spawn import HangsError, capture

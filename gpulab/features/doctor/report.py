@@ -36,6 +36,7 @@ from gpulab.core.machine import CheckStatus, DriverProbe, MachineCheck, TorchPro
 from gpulab.core.text import plain
 from gpulab.core.units import byte_count, plural
 from gpulab.features.doctor import findings
+from gpulab.features.doctor.ladder import ladder
 from gpulab.proc.spawn import HangsError, capture
 from gpulab.report.sentences import sentence
 from gpulab.session.drive import Interrupts
@@ -125,6 +126,7 @@ def examine() -> list[MachineCheck]:
         _compiler(),
         _terminal(),
         _run_files(),
+        *ladder(driver),
     ]
 
 

@@ -122,18 +122,27 @@ def probe() -> DriverProbe:
     """Return what the driver reports of itself."""
     try:
         _call(pynvml.nvmlInit)
-        devices = []
+        devices, gpm = [], []
         for index in range(_call(pynvml.nvmlDeviceGetCount)):
             handle = _call(pynvml.nvmlDeviceGetHandleByIndex, index)
             name = _call(pynvml.nvmlDeviceGetName, handle)
             devices.append(f"{name} ({_call(pynvml.nvmlDeviceGetUUID, handle)})")
             _require_answers(handle)
+            gpm.append(_has_gpm(handle))
         version = _call(pynvml.nvmlSystemGetDriverVersion)
     except NoGpuError as error:
         code = error.reason.code
         fix = _FIXES.get(code, "")
         return DriverProbe(problem=error.reason, fix=fix, present=code != no_driver.code)
-    return DriverProbe(version=version, devices=tuple(devices))
+    return DriverProbe(version=version, devices=tuple(devices), gpm=tuple(gpm))
+
+
+def _has_gpm(handle: Any) -> bool:
+    try:
+        Gpm(handle)
+    except pynvml.NVMLError:
+        return False
+    return True
 
 
 def _require_answers(handle: Any) -> None:

@@ -29,6 +29,11 @@ def test_the_table_and_the_json_say_what_is_there_and_what_fixes_the_rest(lab):
         "compiler",
         "terminal",
         "run files",
+        "counts: declared work",
+        "counts: torch's counts",
+        "counts: GPM",
+        "counts: PM sampling",
+        "counts: ncu",
     }
     assert parts <= set(checks)
     assert all(set(check) == set(MachineCheck.__struct_fields__) for check in checks.values())

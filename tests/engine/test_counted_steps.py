@@ -2,13 +2,14 @@
 
 import json
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from gpulab.catalog.catalog import read_file
-from gpulab.features.counters.job import COMMAND, StepsJob
+from gpulab.core.counted_steps import COMMAND, StepsJob
 from gpulab.options import Options
 from gpulab.session.requests import request_for
 from gpulab.session.worker_process import usual_environment
@@ -125,6 +126,15 @@ def test_steps_wait_for_their_line_once_they_are_warm(steps, tmp_path):
     assert json.loads(process.stdout.readline())["state"] == "done"
     process.communicate(timeout=60)
     assert Path(tmp_path / "steps.first").stat().st_size == warm + COUNTED
+
+
+def test_rounds_have_their_own_numbers_of_steps_until_none_is_wanted(steps, tmp_path):
+    process = steps(wait=True, rounds=9)
+    process.stdin.write(b"2\n\n7\n0\n")
+    process.stdin.flush()
+    found, _ = states(process)
+    assert [each.get("steps") for each in found] == [None, 2, COUNTED, 7]
+    assert all(one["end_ns"] <= later["begin_ns"] for one, later in pairwise(found[1:]))
 
 
 def test_steps_that_nobody_begins_do_not_run(steps):

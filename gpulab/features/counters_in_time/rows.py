@@ -1,0 +1,96 @@
+"""The rows of the picture, the counters that they are made of, and samples as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_READ, _WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
+_ELAPSED = "sm__cycles_elapsed.avg"
+_OF_PEAK = "_cycles_active.avg.pct_of_peak_sustained_elapsed"
+_SECTOR_BYTES = 32
+_SLACK_NS = 200_000
+"""Clocks of the host and of samples agree within this."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: its counter, and the bytes of one or 0. `over`: the counter that it is a share of;
+    with neither it is in per cent.
+    """
+
+    label: str
+    metric: str
+    bytes: int = 0
+    over: str = ""
+
+
+ROWS: Mapping[str, Row] = {
+    "dram_read": Row("DRAM read", _READ, 1),
+    "dram_write": Row("DRAM write", _WRITTEN, 1),
+    "l2": Row("L2 sectors", "lts__t_sectors.sum", _SECTOR_BYTES),
+    "sm_active": Row("SM active", "sm__cycles_active.avg", over=_ELAPSED),
+    "tensor": Row("tensor pipe", f"sm__pipe_tensor{_OF_PEAK}"),
+    "fma": Row("FMA pipe", f"sm__pipe_fma{_OF_PEAK}"),
+    "pcie_read": Row("PCIe read", "pcie__read_bytes.sum", 1),
+    "pcie_write": Row("PCIe write", "pcie__write_bytes.sum", 1),
+}
+_FMA = ROWS["fma"].metric
+SETS = (
+    [*(row.metric for row in ROWS.values() if row.metric != _FMA), _ELAPSED],
+    [_READ, _WRITTEN, _FMA],
+)
+"""What one pass can sample: the FMA pipe does not go with the cycles of the SMs."""
+
+Columns = Mapping[str, Sequence[float]]
+"""By metric its value in each sample; also `START` and `END`, in ns since the steps began."""
+START, END = "start", "end"
+
+
+def columns(
+    metrics: Sequence[str], samples: Sequence[Sequence[int]], begin_ns: int, took_ns: int
+) -> Columns:
+    """The samples of steps by their columns. A float has no better than 256 ns of the time since
+    1970.
+    """
+    moved = [(start - begin_ns, end - begin_ns, *values) for start, end, *values in samples]
+    during = [each for each in moved if each[0] >= -_SLACK_NS and each[1] <= took_ns + _SLACK_NS]
+    return {name: [row[at] for row in during] for at, name in enumerate((START, END, *metrics))}
+
+
+def rows_of(sampled: Columns, low: float, high: float, bins: int) -> dict[str, list[float]]:
+    """The rows between two times in ns: bytes per second, or shares."""
+    lengths = [end - start for start, end in zip(sampled[START], sampled[END], strict=True)]
+    rows = {}
+    for name, row in ROWS.items():
+        if row.metric not in sampled:
+            continue
+        scale, amounts = row.bytes * 1e9, sampled[row.metric]
+        over = sampled.get(row.over, lengths)
+        if not row.bytes:
+            scale = 1.0 if row.over else 0.01
+        if not row.bytes and not row.over:
+            amounts = [amount * length for amount, length in zip(amounts, lengths, strict=True)]
+        above, below = (spread(sampled, each, low, high, bins) for each in (amounts, over))
+        rows[name] = [
+            float(f"{scale * a / b:.4g}") if b else 0.0 for a, b in zip(above, below, strict=True)
+        ]
+    return rows
+
+
+def spread(
+    sampled: Columns, amounts: Sequence[float], low: float, high: float, bins: int
+) -> list[float]:
+    """Amounts of the samples in bins from low to high: one in several bins is divided by time, so
+    that their sum stays.
+    """
+    width = (high - low) / bins
+    sums = [0.0] * bins
+    for start, end, amount in zip(sampled[START], sampled[END], amounts, strict=True):
+        first = max(0, int((start - low) // width))
+        last = min(bins - 1, int((end - low) // width))
+        for place in range(first, last + 1):
+            left = low + place * width
+            overlap = min(end, left + width) - max(start, left)
+            sums[place] += amount * max(0.0, overlap) / (end - start)
+    return sums

@@ -1,0 +1,137 @@
+"""Samples a GPU's counters by CUPTI's PM sampling: a program of its own, run by a Python that has
+cupti-python (3.9 or newer), which imports nothing of gpulab.
+
+Lines of JSON: first the arguments of `Sampler`, then those of a method, named in "do". Each line
+has an "answer" or an "error". The end of stdin is the end. An argument of the command is a folder
+with the packages, where they are not this Python's own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import time
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+_COPIED, _COPIES, _HOST_COPIED = 1 << 28, 4, 1 << 26
+"""Bytes of a copy within the device, several times the L2 cache; how many; and over PCIe."""
+_IDLE_S = 0.002
+"""Around the work: the first sample begins at 0, and the last one may be incomplete."""
+
+
+class Sampler:
+    """Makes a collector for each pass: a second decode of one ends in a segmentation fault."""
+
+    def __init__(self, device: int) -> None:
+        _preload()
+        self._cuda = ctypes.CDLL("libcuda.so.1")
+        number, context = ctypes.c_int(), ctypes.c_void_p()
+        self._call("cuInit", 0)
+        self._call("cuDeviceGet", ctypes.byref(number), device)
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), number)
+        self._call("cuCtxSetCurrent", context)
+        from cupti import pm_sampling  # the context comes first
+
+        self._make, self._device = pm_sampling.Collector, device
+        self.version = metadata.version("cupti-python")
+        self._collector: Any = None
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        if code := getattr(self._cuda, name)(*arguments):
+            raise OSError(f"{name} returned {code}")
+
+    def supported(self, metrics: list[str], interval_ns: int) -> list[str]:
+        """Those that can be sampled together."""
+        fitting: list[str] = []
+        for metric in metrics:
+            self._enable()
+            try:
+                self._configure([*fitting, metric], interval_ns)
+                fitting.append(metric)
+            except Exception:
+                continue
+        return fitting
+
+    def start(self, metrics: list[str], interval_ns: int) -> None:
+        self._enable()
+        self._configure(metrics, interval_ns)
+        self._collector.start()
+        time.sleep(_IDLE_S)
+
+    def stop(self, *, decode: bool = True) -> list[list[float]]:
+        """The samples: start and end in ns of the system's clock, and a value a metric."""
+        time.sleep(_IDLE_S)
+        self._collector.stop()
+        data = self._collector.decode() if decode else ()
+        samples = [[each.start_timestamp, each.end_timestamp, *each.metric_values] for each in data]
+        self._collector.disable()
+        return samples
+
+    def check(self, metrics: list[str], interval_ns: int) -> dict[str, Any]:
+        """Samples of copies of known size: in the device, and from and to the host."""
+        one, other = ctypes.c_void_p(), ctypes.c_void_p()
+        host = ctypes.create_string_buffer(_HOST_COPIED)
+        inside, link = ctypes.c_size_t(_COPIED), ctypes.c_size_t(_HOST_COPIED)
+        for place in (one, other):
+            self._call("cuMemAlloc_v2", ctypes.byref(place), inside)
+        self.start(metrics, interval_ns)
+        for _ in range(_COPIES):
+            self._call("cuMemcpyDtoD_v2", one, other, inside)
+        self._call("cuCtxSynchronize")
+        samples = self.stop()
+        self.start(metrics, interval_ns)
+        self._call("cuMemcpyHtoD_v2", one, host, link)
+        self._call("cuMemcpyDtoH_v2", host, other, link)
+        over_link = self.stop()
+        for place in (one, other):
+            self._call("cuMemFree_v2", place)
+        return {"inside": [_COPIES * _COPIED, samples], "link": [_HOST_COPIED, over_link]}
+
+    def _enable(self) -> None:
+        if self._collector is not None:
+            self._collector.disable()
+        self._collector = self._make(device_index=self._device)
+        self._collector.enable()
+
+    def _configure(self, metrics: list[str], interval_ns: int) -> None:
+        self._collector.configure(
+            metrics=metrics, hardware_buffer_size=1 << 28, sampling_interval=interval_ns
+        )
+
+
+def _preload() -> None:
+    """Load CUPTI from beside cupti-python, before it takes another one of the system."""
+    spec = util.find_spec("cupti")
+    package = Path(str(spec and spec.origin)).parent
+    if not any(package.glob("pm_sampling*")):
+        raise ModuleNotFoundError("No module named 'cupti.pm_sampling'")
+    for folder in sorted(package.parent.glob("nvidia/cu[0-9]*/lib"))[-1:]:
+        for pattern in ("libcupti.so.*", "libnvperf_host.so", "libnvperf_target.so"):
+            for library in folder.glob(pattern):
+                ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+
+
+def main() -> None:
+    sys.path[:0] = sys.argv[1:]
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what libraries print is no answer
+    sampler: Any = None
+    for line in sys.stdin:
+        asked = json.loads(line)
+        try:
+            if sampler is None:
+                sampler = Sampler(**asked)
+                said = {"answer": sampler.version}
+            else:
+                said = {"answer": getattr(sampler, asked.pop("do"))(**asked)}
+        except Exception as error:
+            said = {"error": f"{type(error).__name__}: {error}"[:1000]}
+        answers.write(json.dumps(said) + "\n")
+
+
+if __name__ == "__main__":
+    main()
