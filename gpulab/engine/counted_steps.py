@@ -2,9 +2,9 @@
 another program to look at.
 
 It reads a `StepsJob` as one line of JSON from stdin, or from FILE, and writes a `StepsState` as a
-line to stdout whenever a variant is ready, done or failed. What the scenario prints goes to stderr. On a CUDA
-device the steps of a variant are between cudaProfilerStart and cudaProfilerStop, in an NVTX range
-`gpulab:VARIANT`.
+line to stdout whenever a variant is ready, done or failed. What the scenario prints goes to stderr.
+On a CUDA device the steps of a variant are between cudaProfilerStart and cudaProfilerStop, in an
+NVTX range `gpulab:VARIANT`.
 """
 
 from __future__ import annotations
