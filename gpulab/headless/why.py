@@ -90,19 +90,13 @@ def _processes(
     bills: Sequence[TraceBill], found: Sequence[Collectives]
 ) -> tuple[list[str], list[Collectives]]:
     """Return the collectives of each process: a schedule of torch's writes a file a cycle."""
-    names: list[str] = []
-    merged: list[Collectives] = []
-    for bill, own in zip(bills, found, strict=True):
+    merged: dict[tuple[str, int], Collectives] = {}
+    for number, (bill, own) in enumerate(zip(bills, found, strict=True)):
         name, cycles = _CYCLE.subn("", bill.file)
-        if cycles and name in names:
-            before = merged[names.index(name)]
-            keys = {**before, **own}
-            own = {key: [*before.get(key, []), *own.get(key, [])] for key in keys}
-            merged[names.index(name)] = own
-        else:
-            names.append(name)
-            merged.append(own)
-    return names, merged
+        process = name, 0 if cycles else number
+        kept = merged.get(process, {})
+        merged[process] = {key: kept.get(key, []) + own.get(key, []) for key in {**kept, **own}}
+    return [name for name, _ in merged], list(merged.values())
 
 
 def _files(names: Sequence[str]) -> Iterator[Path]:

@@ -45,7 +45,7 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
     """Return the bill of a recording, from its first event to its last."""
     found: dict[tuple[str, str], float] = defaultdict(float)
     threads = trace.operations or trace.calls
-    host = max(threads, key=lambda thread: len(threads[thread]), default=None)
+    host = max(threads, key=lambda thread: len(threads[thread]), default=trace.main)
     device = [event for event in trace.inside(trace.device) if event.end > event.start]
     busy = union(event.span for event in device)
     rest: list[Span] = subtract([trace.window], busy)
@@ -99,12 +99,12 @@ def _of_device(kind: str, name: str) -> str:
     return BUSY if kind == "kernel" else COPIES
 
 
-def _host_states(trace: Trace, host: Thread | None) -> Iterator[tuple[str, str, list[Span]]]:
+def _host_states(trace: Trace, host: Thread) -> Iterator[tuple[str, str, list[Span]]]:
     """Yield what the host does, the most certain first, the name of the call, and when."""
     yield "waiting for data", "", _loading(trace)
     for name, spans in sorted(_calls(trace).items()):
         yield _of_call(name), name, union(spans)
-    operations = trace.operations.get(host, []) if host is not None else []
+    operations = trace.operations.get(host, [])
     yield "starting operations", "", union(event.span for event in operations)
 
 
@@ -129,11 +129,11 @@ def _of_call(name: str) -> str:
     return "launching" if "Launch" in name else "in the runtime"
 
 
-def _of_host(trace: Trace, host: Thread | None, window: list[Span]) -> dict[tuple[str, str], float]:
+def _of_host(trace: Trace, host: Thread, window: list[Span]) -> dict[tuple[str, str], float]:
     """Return the seconds of each operation's own of the host's main thread, or of its calls."""
     found: dict[tuple[str, str], float] = defaultdict(float)
     threads, cause = (trace.operations, TORCH) if trace.operations else (trace.calls, CALLS)
-    operations = [event for event in trace.inside(threads.get(host, []))] if host else []
+    operations = [event for event in trace.inside(threads.get(host, []))]
     for start, end, index in innermost([event.span for event in operations]):
         found[cause, operations[index].name] += end - start
     loading = _loading(trace)
@@ -144,7 +144,7 @@ def _of_host(trace: Trace, host: Thread | None, window: list[Span]) -> dict[tupl
     return found
 
 
-def _outside(trace: Trace, host: Thread | None, rest: list[Span]) -> dict[str, float]:
+def _outside(trace: Trace, host: Thread, rest: list[Span]) -> dict[str, float]:
     """Return the seconds outside of operations by the innermost function of Python, or range that
     the program named; of what is in none, without a name.
     """
