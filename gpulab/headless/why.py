@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +10,11 @@ import msgspec
 
 from gpulab.core.statuses import ExitCode
 from gpulab.core.text import one_line
+from gpulab.features import part, present
 from gpulab.features.bill.trace import TraceBill, bill_of
 from gpulab.features.bill.trace_ranks import Collectives, RankWaits, collectives_of, waits_of
 from gpulab.features.bill.trace_view import trace_bills
-from gpulab.features.from_trace.stream import trace_events
+from gpulab.features.from_trace.stream import raw_events, trace_events
 from gpulab.headless.from_trace import opened
 from gpulab.headless.output import open_terminal, write_json
 from gpulab.options import Options, UsageError
@@ -63,22 +64,20 @@ def _files(names: Sequence[str]) -> Iterator[Path]:
         path = Path(name)
         if path.is_dir():
             yield from sorted(each for each in path.iterdir() if each.name.endswith(_ENDINGS))
+            yield from part("jax.reading:recordings_in", path) or ()
         else:
             yield path
 
 
 def _read(path: Path) -> tuple[Trace, str]:
     """Return what can be read of a file, and why not all of it. UsageError."""
-    events = []
-    problem = ""
+    jax = present("jax.reading")
     with opened("--why", path) as text:
-        try:
-            for event in trace_events(text):
-                events.append(event)
-        except ValueError as error:
-            if not events:
-                raise
-            problem = one_line(str(error))
+        if jax is not None and jax.is_its(text):
+            events, problem = _whole(raw_events(text))
+            trace, note = jax.read(events)
+            return trace, problem or note
+        events, problem = _whole(trace_events(text))
         trace = read_any(events)
         if problem:  # marks of steps reach beyond what was written of them
             written = [
@@ -88,3 +87,16 @@ def _read(path: Path) -> tuple[Trace, str]:
             end = max((event.end for event in written), default=trace.window[1])
             trace = replace(trace, window=(trace.window[0], min(end, trace.window[1])))
         return trace, problem
+
+
+def _whole(entries: Iterable[object]) -> tuple[list[object], str]:
+    """Return the events that are whole, and what ended them early. ValueError where none is."""
+    events = []
+    try:
+        for event in entries:
+            events.append(event)
+    except ValueError as error:
+        if not events:
+            raise
+        return events, one_line(str(error))
+    return events, ""

@@ -6,17 +6,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from statistics import median
 
 import msgspec
 
 from gpulab.features.bill.result import BillRow
 from gpulab.stats.time_spans import Span, innermost, intersect, measure, subtract, union
-from gpulab.traces.trace import Thread, Trace
+from gpulab.traces.trace import Thread, Trace, TraceEvent
 
 BUSY, COPIES, COLLECTIVES = "device busy", "device copies", "device in collectives"
 IDLE, OUTSIDE, TORCH = "device idle", "outside of operations", "torch"
+_OF_TORCH = "cpu_op"
+"""The kind of operations of torch; that of others is what the host does in them."""
 _STEP, _LOADER = "ProfilerStep#", "DataLoader"
 _COLLECTIVES = ("nccl", "rccl", "all_reduce", "allreduce", "AllReduce")
 _PLACE = re.compile(r"^(.+\.py)\((\d+)\): (.+)$")
@@ -36,7 +39,12 @@ class TraceBill(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[BillRow]
     steps: int = 0
     step_s: float | None = None
-    """The median of those that the profiler's schedule marked."""
+    """The median of those that the profiler's schedule marked, or that were known by `step_mark`;
+    one begins every `every_s`.
+    """
+    device: str = "the device"
+    every_s: float | None = None
+    step_mark: str = ""
     note: str = ""
 
 
@@ -58,7 +66,8 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
             found[f"{IDLE}: {recorded}", name] += seconds
     else:
         found.update(_of_host(trace, host, rest))
-    steps = [event for event in trace.annotations if event.name.startswith(_STEP)]
+    marked = [event for event in trace.annotations if event.name.startswith(_STEP)]
+    steps = sorted(trace.steps or marked, key=lambda step: step.start)
     rows = [
         BillRow(cause=cause, of=of, seconds=seconds)
         for (cause, of), seconds in found.items()
@@ -71,6 +80,9 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
         rows=sorted(rows, key=lambda row: -row.seconds),
         steps=len(steps),
         step_s=median(step.end - step.start for step in steps) if steps else None,
+        device=trace.device_name,
+        every_s=median(b.start - a.start for a, b in pairwise(steps)) if steps[1:] else None,
+        step_mark=trace.steps[0].kind if trace.steps else "",
         note=note,
     )
 
@@ -87,7 +99,19 @@ def _host_states(trace: Trace, host: Thread | None) -> Iterator[tuple[str, str, 
     for name, spans in sorted(_calls(trace).items()):
         yield _of_call(name), name, union(spans)
     operations = trace.operations.get(host, []) if host is not None else []
-    yield "starting operations", "", union(event.span for event in operations)
+    torch = [event for event in operations if event.kind == _OF_TORCH]
+    yield "starting operations", "", union(event.span for event in torch)
+    others = [event for event in operations if event.kind != _OF_TORCH]
+    for (cause, name), spans in sorted(_own(others).items()):
+        yield cause, name, spans
+
+
+def _own(operations: Sequence[TraceEvent]) -> dict[tuple[str, str], list[Span]]:
+    """Return when the host is in each operation itself, by its kind and name."""
+    found: dict[tuple[str, str], list[Span]] = defaultdict(list)
+    for start, end, index in innermost([event.span for event in operations]):
+        found[operations[index].kind, operations[index].name].append((start, end))
+    return found
 
 
 def _loading(trace: Trace) -> list[Span]:
@@ -115,8 +139,8 @@ def _of_host(trace: Trace, host: Thread | None, window: list[Span]) -> dict[tupl
     """Return the seconds of each operation's own of the host's main thread."""
     found: dict[tuple[str, str], float] = defaultdict(float)
     operations = [event for event in trace.inside(trace.operations.get(host, []))] if host else []
-    for start, end, index in innermost([event.span for event in operations]):
-        found[TORCH, operations[index].name] += end - start
+    for (kind, name), spans in _own(operations).items():
+        found[TORCH if kind == _OF_TORCH else kind, name] += measure(spans)
     loading = _loading(trace)
     rest = subtract(window, union(event.span for event in operations))
     found["waiting for data", ""] = measure(intersect(rest, loading))
