@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from gpulab.stats.time_spans import Span
-from gpulab.traces.trace import Thread, Trace, TraceEvent, is_complete
+from gpulab.traces.trace import WINDOW, Thread, Trace, TraceEvent, is_complete
 
 _HEAD_LENGTH = 1 << 16
 _PROCESS = re.compile(r'"name"\s*:\s*"/(device|host):')
@@ -129,13 +129,15 @@ def _arguments(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _window(threads: _Threads, main: Thread, is_cut: bool) -> Span:
-    """Return from when to when the program was recorded, without the profiler's own start and
-    end; of what is cut, up to the last event that begins.
+    """Return from when to when the program was recorded: as gpulab marked it, or without the
+    profiler's own start and end; of what is cut, up to the last event that begins.
     """
     every = [raw for each in threads.events.values() for raw in each]
     start = min(raw["ts"] for raw in every)
     end = max(raw["ts"] if is_cut else raw["ts"] + raw["dur"] for raw in every)
     for raw in threads.events[main]:
+        if _name(raw) == WINDOW:
+            return raw["ts"] * 1e-6, (raw["ts"] + raw["dur"]) * 1e-6
         found = _PROFILER.match(raw["name"])
         if found is not None and found[1] == "start":
             start = max(start, raw["ts"] + raw["dur"])
@@ -149,13 +151,18 @@ def _event(raw: dict[str, Any], kind: str, thread: Thread) -> TraceEvent:
     number = str(arguments.get("correlation_id", ""))
     return TraceEvent(
         kind=kind,
-        name=raw["name"],
+        name=_name(raw),
         start=raw["ts"] * 1e-6,
         end=(raw["ts"] + raw["dur"]) * 1e-6,
         thread=thread,
         correlation=int(number) if number.isdecimal() and len(number) < 19 else None,
         arguments={key: arguments[key] for key in ("step_num",) if key in arguments},
     )
+
+
+def _name(raw: dict[str, Any]) -> str:
+    """Return the whole name: of one with a colon in it the viewer shows the end."""
+    return str(_arguments(raw).get("long_name", raw["name"]))
 
 
 def _clipped(event: TraceEvent, window: Span) -> TraceEvent | None:
@@ -207,7 +214,7 @@ def _add_host(trace: Trace, events: list[TraceEvent]) -> None:
             trace.operations[trace.main].append(around[-1])
         elif outer is None and event.name.startswith("$"):
             trace.functions.append(event._replace(name=event.name[1:]))
-        elif outer is None:
+        elif outer is None and event.name != WINDOW:
             trace.annotations.append(event)
 
 
