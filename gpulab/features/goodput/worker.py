@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import gc
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -46,12 +47,14 @@ from gpulab.features.goodput.analysis import (
 from gpulab.features.goodput.events import Partition, Profiled
 from gpulab.features.goodput.marks import MarkedCalls
 from gpulab.features.goodput.recorded_operations import RecordedWindow
+from gpulab.features.goodput.recorded_operations import operations as operations_of
 from gpulab.features.goodput.sampling import Sampler, lines_of, taken_s
 from gpulab.features.goodput.work import WorkOfCalls
 from gpulab.scenario import Variant
 from gpulab.traces.trace import WINDOW, Trace, read
 
 _MEMORY = present("memory.worker")  # before any process is forked
+_JAX = present("jax.worker")
 _LAB_FEATURES = modules("lab")
 
 _WARM_S = 0.1
@@ -151,6 +154,9 @@ class Profiler:
             with _collector_off():
                 table = RecordedWindow(second, WorkOfCalls())
                 operations = table.operations()
+            of_jax = self._recorded_by_jax(build, steps, file)
+            if of_jax is not None:
+                operations = operations_of(of_jax)
             profiled = Profiled(
                 variant=variant.name,
                 steps=steps,
@@ -175,7 +181,8 @@ class Profiler:
             if sample := self._one_more(build, 1, shapes=True, memory=True, within=marks):
                 with _collector_off():
                     table.take_callers(sample)
-                    profiled = replace(profiled, operations=table.operations())
+                    if of_jax is None:
+                        profiled = replace(profiled, operations=table.operations())
             self._reporter.channel.emit(profiled)
             if self._options.memory and _MEMORY is not None and self._device.type == "cuda":
                 snapshot = f"{self._options.memory}-{variant.name}.pickle"
@@ -207,6 +214,22 @@ class Profiler:
         """Another recording; None where that fails: what was measured has been reported by then."""
         try:
             trace, _ = self._recorded(build, steps, **how)
+        except Exception as error:
+            forget(error)
+            return None
+        return trace
+
+    def _recorded_by_jax(self, build: Build, steps: int, file: Path | None) -> Trace | None:
+        """The same steps, of which JAX records what XLA does; None where it does nothing."""
+        if _JAX is None or "jax" not in sys.modules:
+            return None
+        step = build.work.step
+        try:
+            build.restore()
+            with build.context():
+                step()
+                self._wait()
+                trace: Trace | None = _JAX.recorded(lambda: _repeat(step, steps), file)
         except Exception as error:
             forget(error)
             return None

@@ -33,35 +33,35 @@ class Profiler:
         self._serves = False
         leave = module.StepTraceAnnotation.__exit__
 
-        def left(annotation: Any, *error: Any) -> Any:
+        def told(annotation: Any, *error: Any) -> Any:
             result = leave(annotation, *error)
             stepped()
             return result
 
-        module.StepTraceAnnotation.__exit__ = left
+        module.StepTraceAnnotation.__exit__ = told
         module.start_trace = self._started(module.start_trace)
         module.stop_trace = self._stopped(module.stop_trace)
         module.start_server = self._started(module.start_server, serves=True)
 
     def _started(self, function: Any, *, serves: bool = False) -> Any:
         @wraps(function)
-        def started(*args: Any, **kwargs: Any) -> Any:
+        def told(*args: Any, **kwargs: Any) -> Any:
             self._serves = self._serves or serves
             if self._recorder is not None:
                 self._recorder.discard()
             return function(*args, **kwargs)
 
-        return started
+        return told
 
     def _stopped(self, function: Any) -> Any:
         @wraps(function)
-        def stopped(*args: Any, **kwargs: Any) -> Any:
+        def told(*args: Any, **kwargs: Any) -> Any:
             folder = self._folder()
             result = function(*args, **kwargs)
             self._recorded(folder)
             return result
 
-        return stopped
+        return told
 
     def _folder(self) -> str:
         folder = getattr(self._module._profile_state, "log_dir", None)

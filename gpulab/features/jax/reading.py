@@ -63,8 +63,9 @@ def is_its(text: TextIO) -> bool:
 
 
 def recordings_in(folder: Path) -> list[Path]:
-    """Return the traces in a folder that jax.profiler wrote to, the oldest first."""
-    return sorted(folder.glob(_FOLDER))
+    """Return the newest traces in a folder that jax.profiler wrote to, one of each host."""
+    found = sorted(folder.glob(_FOLDER))
+    return [path for path in found if path.parent == found[-1].parent]
 
 
 def read(entries: Iterable[object]) -> tuple[Trace, str]:
@@ -208,7 +209,8 @@ def _add_host(trace: Trace, events: list[TraceEvent]) -> None:
         cause = next((each for each, names in _CAUSES.items() if names.match(event.name)), None)
         outer = around[-1] if around else None
         if cause is not None and (outer is None or (outer.kind, cause) == (DISPATCHING, COMPILING)):
-            own = _JITTED.sub(r"jit \1", event.name).removeprefix("$")
+            own = _JITTED.sub(r"jit \1", event.name).replace("<lambda>", "lambda")
+            own = own.removeprefix("$")
             name = outer.name if outer is not None else own
             around.append(event._replace(kind=cause, name=name))
             trace.operations[trace.main].append(around[-1])

@@ -56,7 +56,7 @@ def recorded_elsewhere() -> None: ...
 def no_step_of_jax() -> None: ...
 @finding(rank=Rank.EXPLAINING)
 def own_trace(*, count: int, file: str) -> str:
-    traces = "a trace" if count == 1 else f"{count} traces, the last one of them"
+    traces = "a trace" if count == 1 else f"{count} traces"
     return f"the program wrote {traces} of its own: gpulab --why {quote(file)}"
 
 

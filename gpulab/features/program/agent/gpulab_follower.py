@@ -318,7 +318,7 @@ class Follower:
         tell = self._say_trace
 
         @wraps(export)
-        def exported(own: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
+        def told(own: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
             try:
                 result = export(own, path, *args, **kwargs)
             except BaseException as error:
@@ -327,7 +327,7 @@ class Follower:
             tell(str(Path.cwd() / str(path)))
             return result
 
-        return exported
+        return told
 
     def _watch_profiler(self, profiler: Any, name: str) -> None:
         follower, function = self, getattr(profiler, name)
@@ -531,6 +531,8 @@ class Follower:
                     delay_s=delay_s,
                     file=file,
                 )
+        elif recorder is not None and window.recording == _JAX and not recorder.valid:
+            self._write(type="profiled elsewhere")
         if window.kind == WARM_UP:
             self._say_device()
         self._window = self._plan.send(_Done(self._steps, seconds, file))
