@@ -7,7 +7,6 @@ from __future__ import annotations
 import errno
 import gc
 import json
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -154,9 +153,10 @@ class Profiler:
             with _collector_off():
                 table = RecordedWindow(second, WorkOfCalls())
                 operations = table.operations()
-            of_jax = self._recorded_by_jax(build, steps, file)
-            if of_jax is not None:
-                operations = operations_of(of_jax)
+            of_jax: list[Trace] = []
+            if _JAX is not None:
+                self._one_more(build, steps, within=_JAX.recorded(of_jax, file))
+                operations = operations_of(of_jax[0]) if of_jax else operations
             profiled = Profiled(
                 variant=variant.name,
                 steps=steps,
@@ -181,7 +181,7 @@ class Profiler:
             if sample := self._one_more(build, 1, shapes=True, memory=True, within=marks):
                 with _collector_off():
                     table.take_callers(sample)
-                    if of_jax is None:
+                    if not of_jax:
                         profiled = replace(profiled, operations=table.operations())
             self._reporter.channel.emit(profiled)
             if self._options.memory and _MEMORY is not None and self._device.type == "cuda":
@@ -189,6 +189,10 @@ class Profiler:
                 _MEMORY.write_snapshot(build, snapshot)
                 found = findings.memory_snapshot(variant.name, file=snapshot)
                 self._reporter.found(found, explains=True)
+            if self._options.memory and _JAX is not None:
+                held = _JAX.memory_held(variant.name, self._options.memory)
+                if held is not None:
+                    self._reporter.found(held, explains=True)
         finally:
             build.close()
 
@@ -214,22 +218,6 @@ class Profiler:
         """Another recording; None where that fails: what was measured has been reported by then."""
         try:
             trace, _ = self._recorded(build, steps, **how)
-        except Exception as error:
-            forget(error)
-            return None
-        return trace
-
-    def _recorded_by_jax(self, build: Build, steps: int, file: Path | None) -> Trace | None:
-        """The same steps, of which JAX records what XLA does; None where it does nothing."""
-        if _JAX is None or "jax" not in sys.modules:
-            return None
-        step = build.work.step
-        try:
-            build.restore()
-            with build.context():
-                step()
-                self._wait()
-                trace: Trace | None = _JAX.recorded(lambda: _repeat(step, steps), file)
         except Exception as error:
             forget(error)
             return None

@@ -48,7 +48,7 @@ class ProcessFollowed(Event, frozen=True):
     ranked: bool = False
     python: Name = ""
     torch: Name | None = None
-    jax: Name | None = None
+    uses_jax: bool = False
 
 
 class ChildExited(Event, frozen=True, kw_only=True):

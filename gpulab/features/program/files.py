@@ -79,7 +79,7 @@ class _Torch(_Message, frozen=True, tag="torch"):
 
 
 class _Jax(_Message, frozen=True, tag="jax"):
-    version: Name
+    pass
 
 
 class _OwnTrace(_Message, frozen=True, tag="own trace"):
@@ -242,7 +242,7 @@ class Followers:
             case _Torch():
                 yield replace(about, torch=about.torch or "")
             case _Jax():
-                yield replace(about, jax=message.version)
+                yield replace(about, uses_jax=True)
             case _Device() if not self._ready and process.rank == 0:
                 with suppress(msgspec.ValidationError, TypeError):
                     device = _device(message)

@@ -216,7 +216,7 @@ def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
     if not followed:
         return no_python()
     if not program.steps and not any(event.torch for event in followed):
-        return no_step_of_jax() if any(event.jax for event in followed) else None
+        return no_step_of_jax() if any(event.uses_jax for event in followed) else None
     if not program.steps:
         old = [event.python for event in followed if _version(event.python) < _OLDEST]
         return old_python(version=old[0]) if len(old) == len(followed) else no_step()

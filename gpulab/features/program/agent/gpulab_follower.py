@@ -3,8 +3,8 @@ are recorded by torch's profiler.
 
 A step ends where `gpulab.step()` is called; without such calls where the first optimizer that steps
 has stepped, or a step that JAX's StepTraceAnnotation marks has ended; and where there is neither,
-with the outermost call of a module. Between windows a
-line is written to a file of this process, so that whatever ends it leaves what was measured.
+with the outermost call of a module. Between windows a line is written to a file of this process, so
+that whatever ends it leaves what was measured.
 
 Standard library only, for Python 3.9 and later, and torch or JAX where the program imported it.
 Nothing here may raise into the program, print, or leave a thread behind.
@@ -25,7 +25,6 @@ from json import dumps
 from math import inf
 from os import close, getpid, read, write
 from os import open as open_file
-from pathlib import Path
 from signal import getsignal, valid_signals
 from threading import get_ident, main_thread
 from time import perf_counter, sleep, thread_time
@@ -65,6 +64,7 @@ _ENTRIES = (
 _PATIENCE_S = 5.0
 """For a window to end, of a thread that starts a profiler."""
 _LOG_LEVEL = "KINETO_LOG_LEVEL"
+_EXPORT = "export_chrome_trace"
 _PROFILERS = ("profile", "_KinetoProfile", "emit_nvtx", "emit_itt")
 """Classes of torch's modules of profilers."""
 _MOST_EVENTS = 10_000
@@ -290,14 +290,13 @@ class Follower:
         jax = agent.load("_gpulab_jax", "../../jax/in_program.py")
         stepped = partial(self._step, ANNOTATION)
         self._jax = jax.Profiler(module, stepped, self._say_trace)
-        version: Any = sys.modules.get("jax.version")
-        self._write(type="jax", version=str(getattr(version, "__version__", "")))
+        self._write(type="jax")
 
     def _say_trace(self, file: str) -> None:
         """The program has written a trace of its own."""
         try:
             if not file.startswith(self._folder):
-                self._write(type="own trace", file=file)
+                self._write(type="own trace", file=os.path.join(os.getcwd(), file))  # noqa: PTH
         except Exception as error:
             _raise_of_a_handler(error)
 
@@ -307,39 +306,26 @@ class Follower:
         """
         for kind in _PROFILERS:
             profiler = vars(module).get(kind)
-            for name in ("__init__", "__enter__", "_prepare_trace"):
+            writes = (_EXPORT,) if kind == "_KinetoProfile" else ()
+            for name in ("__init__", "__enter__", "_prepare_trace", *writes):
                 if profiler is not None and name in vars(profiler):
                     self._watch_profiler(profiler, name)
-        own = vars(module).get("_KinetoProfile")
-        if own is not None:
-            own.export_chrome_trace = self._telling(own.export_chrome_trace)
-
-    def _telling(self, export: Callable[..., Any]) -> Callable[..., Any]:
-        tell = self._say_trace
-
-        @wraps(export)
-        def told(own: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
-            try:
-                result = export(own, path, *args, **kwargs)
-            except BaseException as error:
-                _leave_traceback(error)
-                raise
-            tell(str(Path.cwd() / str(path)))
-            return result
-
-        return told
 
     def _watch_profiler(self, profiler: Any, name: str) -> None:
         follower, function = self, getattr(profiler, name)
 
         @wraps(function)
         def first_told(own: Any, *args: Any, **kwargs: Any) -> Any:
-            follower._profiles(own, starts=name != "__init__")
+            if name != _EXPORT:
+                follower._profiles(own, starts=name != "__init__")
             try:
-                return function(own, *args, **kwargs)
+                result = function(own, *args, **kwargs)
             except BaseException as error:
                 _leave_traceback(error)
                 raise
+            if name == _EXPORT:
+                follower._say_trace(str(args[0] if args else kwargs.get("path")))
+            return result
 
         setattr(profiler, name, first_told)
 
@@ -737,9 +723,6 @@ class Follower:
     def _say_device(self) -> None:
         torch = sys.modules.get("torch")
         if torch is None:
-            device = self._jax.device() if self._jax is not None else None
-            if device is not None:
-                self._write(type="device", device=device, versions={})
             return
         device = {"kind": "cpu", "threads": torch.get_num_threads()}
         if _on_cuda():
