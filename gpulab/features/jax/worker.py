@@ -31,8 +31,8 @@ def recorded(found: list[Trace], file: Path | None) -> Iterator[None]:
     with TemporaryDirectory() as folder:
         with jax.profiler.trace(folder), jax.profiler.TraceAnnotation(WINDOW):
             yield
-        written = recordings_in(Path(folder))[0].read_bytes()
-    trace, _ = read(json.loads(decompress(written))["traceEvents"])
+        written = decompress(recordings_in(Path(folder))[0].read_bytes())
+    trace, _ = read(json.loads(written)["traceEvents"])
     if trace.on_device:
         found.append(trace)
         if file is not None:

@@ -90,7 +90,7 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Itera
         )
     if trace is not None:
         kept = third or second or first
-        Path(trace).write_bytes(read_regular(Path(kept.file), TRACE_BYTES))
+        Path(trace).write_bytes(_text(kept))
         profile = replace(profile, trace=trace)
     yield profile
     device = present("bill.device")
@@ -137,11 +137,16 @@ def _call_and_operation(node: Node) -> tuple[str, str]:
 
 
 def _read(recorded: RecordedSteps) -> Trace:
-    data = read_regular(Path(recorded.file), TRACE_BYTES)
+    document = json.loads(_text(recorded))
     if recorded.recording == _JAX:
-        trace, _ = needed("jax.reading").read(json.loads(decompress(data))["traceEvents"])
+        trace, _ = needed("jax.reading").read(document["traceEvents"])
         return trace  # type: ignore[no-any-return]
-    return read(json.loads(data))
+    return read(document)
+
+
+def _text(recorded: RecordedSteps) -> bytes:
+    data = read_regular(Path(recorded.file), TRACE_BYTES)
+    return decompress(data) if recorded.recording == _JAX else data
 
 
 def _partition(trace: Trace, recorded: RecordedSteps) -> Partition:
