@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -17,7 +17,7 @@ from gpulab.features.bill.trace import TraceBill, bill_of, bill_of_summary
 from gpulab.features.bill.trace_changes import TraceChange, changes_of, changes_table
 from gpulab.features.bill.trace_ranks import Collectives, RankWaits, collectives_of, waits_of
 from gpulab.features.bill.trace_view import trace_bills
-from gpulab.features.from_trace.stream import trace_events
+from gpulab.features.from_trace.stream import raw_events, trace_events
 from gpulab.headless.from_trace import opened
 from gpulab.headless.output import open_terminal, write_json
 from gpulab.options import Options, UsageError
@@ -104,6 +104,7 @@ def _files(names: Sequence[str]) -> Iterator[Path]:
         path = Path(name)
         if path.is_dir():
             yield from sorted(each for each in path.iterdir() if each.name.endswith(_ENDINGS))
+            yield from part("jax.reading:recordings_in", path) or ()
         else:
             yield path
 
@@ -116,24 +117,21 @@ def _bill(recording: Recording) -> TraceBill:
 
 def _read(path: Path) -> list[Recording]:
     """Return what can be read of a file, and why not all of it. UsageError."""
+    jax = present("jax.reading")
     with opened("--why", path) as text:
         for module in modules("why"):
             found: list[Recording] | None = module.read(path, text.buffer)
             if found is not None:
                 return found
+        if jax is not None and jax.is_its(text):
+            events, problem = _whole(raw_events(text))
+            trace, note = jax.read(events)
+            return [Recording(path.name, trace, problem or note)]
         return [_read_trace(path.name, text)]
 
 
 def _read_trace(name: str, text: TextIO) -> Recording:
-    events = []
-    problem = ""
-    try:
-        for event in trace_events(text):
-            events.append(event)
-    except ValueError as error:
-        if not events:
-            raise
-        problem = one_line(str(error))
+    events, problem = _whole(trace_events(text))
     trace = read_any(events)
     if problem:  # marks of steps reach beyond what was written of them
         written = [
@@ -142,5 +140,17 @@ def _read_trace(name: str, text: TextIO) -> Recording:
         ]
         end = max((event.end for event in written), default=trace.window[1])
         trace = replace(trace, window=(trace.window[0], min(end, trace.window[1])))
-        problem = f"read in part: {problem}"
     return Recording(name, trace, problem)
+
+
+def _whole(entries: Iterable[object]) -> tuple[list[object], str]:
+    """Return the events that are whole, and what ended them early. ValueError where none is."""
+    events = []
+    try:
+        for event in entries:
+            events.append(event)
+    except ValueError as error:
+        if not events:
+            raise
+        return events, f"read in part: {one_line(str(error))}"
+    return events, ""

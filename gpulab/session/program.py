@@ -34,6 +34,7 @@ from gpulab.core.statuses import FailureKind, Outcome, Stage
 from gpulab.features import needed
 from gpulab.features.program.files import Followers, environment
 from gpulab.features.program.findings import (
+    own_trace,
     program_exited,
     program_killed,
     program_not_started,
@@ -170,6 +171,9 @@ class ProgramSession(LiveSource):
             reasons = (process.not_recorded for process in followers.processes)
             if reason := next(filter(None, reasons), None):
                 self._append(FindingMade(finding=reason, explains=True))
+            if traces := [each for process in followers.processes for each in process.own_traces]:
+                written = own_trace(count=len(traces), file=traces[-1])
+                self._append(FindingMade(finding=written, explains=True))
         self._append(*output.end())
         return self._last_events()
 

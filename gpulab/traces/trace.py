@@ -101,6 +101,10 @@ class Trace:
     allocations: list[Allocation] = field(default_factory=list)
     functions: list[TraceEvent] = field(default_factory=list)
     """Of Python, where the recording has stacks."""
+    device_name: str = "the device"
+    steps: list[TraceEvent] = field(default_factory=list)
+    """Where they are known otherwise than by an annotation of torch's profiler; of each its kind
+    says by what."""
 
     @property
     def window_s(self) -> float:
@@ -175,7 +179,7 @@ def is_relevant(raw: object) -> TypeGuard[dict[str, Any]]:
 
 def _complete(entries: Iterable[object]) -> list[dict[str, Any]]:
     """The events that count, and lack no name, time or thread."""
-    return [raw for raw in filter(is_relevant, entries) if _is_complete(raw)]
+    return [raw for raw in filter(is_relevant, entries) if is_complete(raw)]
 
 
 def _window(complete: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -223,7 +227,7 @@ def _allocations(entries: Iterable[object], origin: float) -> Iterator[Allocatio
         if not isinstance(raw, dict) or raw.get("ph") != "i" or raw.get("name") != _MEMORY:
             continue
         arguments = raw.get("args")
-        if not isinstance(arguments, dict) or not _is_complete({**raw, "dur": 0}):
+        if not isinstance(arguments, dict) or not is_complete({**raw, "dur": 0}):
             continue
         amount = arguments.get("Bytes")
         if isinstance(amount, int):
@@ -252,7 +256,8 @@ def _event(raw: dict[str, Any], origin: float) -> TraceEvent:
     )
 
 
-def _is_complete(raw: dict[str, Any]) -> bool:
+def is_complete(raw: dict[str, Any]) -> bool:
+    """Return whether a complete event lacks no name, time or thread."""
     return (
         isinstance(raw.get("name"), str)
         and _is_time(raw.get("ts"))

@@ -6,18 +6,21 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from statistics import median
 
 import msgspec
 
 from gpulab.features.bill.result import BillRow
 from gpulab.stats.time_spans import Span, innermost, intersect, measure, subtract, union
-from gpulab.traces.trace import Thread, Trace
+from gpulab.traces.trace import Thread, Trace, TraceEvent
 
 BUSY, COPIES, COLLECTIVES = "device busy", "device copies", "device in collectives"
 IDLE, OUTSIDE, TORCH = "device idle", "outside of operations", "torch"
 CALLS = "calls of the host"
+_OF_TORCH = "cpu_op"
+"""The kind of operations of torch; that of others is what the host does in them."""
 _STEP, _LOADER = ("ProfilerStep#", "gpulab:step"), "DataLoader"
 _COLLECTIVES = ("nccl", "rccl", "all_reduce", "allreduce", "AllReduce")
 _PLACE = re.compile(r"^(.+\.py)\((\d+)\): (.+)$")
@@ -37,7 +40,12 @@ class TraceBill(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[BillRow]
     steps: int = 0
     step_s: float | None = None
-    """The median of those that torch's schedule marked, or gpulab's own ranges of NVTX."""
+    """The median of those that torch's schedule or gpulab's own ranges of NVTX marked, or that were
+    known by `step_mark`; one begins every `every_s`.
+    """
+    device: str = "the device"
+    every_s: float | None = None
+    step_mark: str = ""
     note: str = ""
 
 
@@ -59,7 +67,8 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
             found[f"{IDLE}: {_elsewhere(trace)}", name] += seconds
     else:
         found.update(_of_host(trace, host, rest))
-    steps = [event for event in trace.annotations if event.name.startswith(_STEP)]
+    marked = [event for event in trace.annotations if event.name.startswith(_STEP)]
+    steps = sorted(trace.steps or marked, key=lambda step: step.start)
     return TraceBill(
         file=file,
         wall_s=trace.window_s,
@@ -67,6 +76,9 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
         rows=_rows(found),
         steps=len(steps),
         step_s=median(step.end - step.start for step in steps) if steps else None,
+        device=trace.device_name,
+        every_s=median(b.start - a.start for a, b in pairwise(steps)) if steps[1:] else None,
+        step_mark=trace.steps[0].kind if trace.steps else "",
         note=note,
     )
 
@@ -105,7 +117,19 @@ def _host_states(trace: Trace, host: Thread) -> Iterator[tuple[str, str, list[Sp
     for name, spans in sorted(_calls(trace).items()):
         yield _of_call(name), name, union(spans)
     operations = trace.operations.get(host, [])
-    yield "starting operations", "", union(event.span for event in operations)
+    torch = [event for event in operations if event.kind == _OF_TORCH]
+    yield "starting operations", "", union(event.span for event in torch)
+    others = [event for event in operations if event.kind != _OF_TORCH]
+    for (cause, name), spans in sorted(_own(others).items()):
+        yield cause, name, spans
+
+
+def _own(operations: Sequence[TraceEvent]) -> dict[tuple[str, str], list[Span]]:
+    """Return when the host is in each operation itself, by its kind and name."""
+    found: dict[tuple[str, str], list[Span]] = defaultdict(list)
+    for start, end, index in innermost([event.span for event in operations]):
+        found[operations[index].kind, operations[index].name].append((start, end))
+    return found
 
 
 def _loading(trace: Trace) -> list[Span]:
@@ -132,16 +156,22 @@ def _of_call(name: str) -> str:
 def _of_host(trace: Trace, host: Thread, window: list[Span]) -> dict[tuple[str, str], float]:
     """Return the seconds of each operation's own of the host's main thread, or of its calls."""
     found: dict[tuple[str, str], float] = defaultdict(float)
-    threads, cause = (trace.operations, TORCH) if trace.operations else (trace.calls, CALLS)
+    threads = trace.operations or trace.calls
     operations = [event for event in trace.inside(threads.get(host, []))]
-    for start, end, index in innermost([event.span for event in operations]):
-        found[cause, operations[index].name] += end - start
+    for (kind, name), spans in _own(operations).items():
+        found[_cause(trace, kind), name] += measure(spans)
     loading = _loading(trace)
     rest = subtract(window, union(event.span for event in operations))
     found["waiting for data", ""] = measure(intersect(rest, loading))
     for name, seconds in _outside(trace, host, subtract(rest, loading)).items():
         found[OUTSIDE, name] += seconds
     return found
+
+
+def _cause(trace: Trace, kind: str) -> str:
+    if kind == _OF_TORCH:
+        return TORCH
+    return kind if trace.operations else CALLS
 
 
 def _outside(trace: Trace, host: Thread, rest: list[Span]) -> dict[str, float]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MOST_ROWS, _MOST_FILES = 15, 2
 _NAME, _BESIDE = 30, 48
 """Cells of a name at least, and of all that stands beside it."""
+_APART = 1.01
 
 
 def trace_bills(bills: Sequence[TraceBill], ranks: Sequence[RankWaits]) -> Block:
@@ -34,12 +35,14 @@ def trace_bills(bills: Sequence[TraceBill], ranks: Sequence[RankWaits]) -> Block
 def _bill(bill: TraceBill) -> list[Block]:
     heading = f"where the {seconds(bill.wall_s)} of {bill.file} went"
     if bill.busy_s is not None:
-        heading += f": the device was busy {bill.busy_s / bill.wall_s:.1%}"
+        heading += f": {bill.device} was busy {bill.busy_s / bill.wall_s:.1%}"
     blocks: list[Block] = [Text(plain(heading)), Fitted(partial(_table, bill))]
     if bill.step_s is not None:
-        blocks.append(
-            Text(f"{plural(bill.steps, 'step')} marked, {seconds(bill.step_s)} in median")
-        )
+        mark = f" ({bill.step_mark})" if bill.step_mark else " marked"
+        words = f"{plural(bill.steps, 'step')}{mark}, {seconds(bill.step_s)} in median"
+        if bill.every_s is not None and bill.every_s > _APART * bill.step_s:
+            words += f", one begins every {seconds(bill.every_s)}"
+        blocks.append(Text(plain(words)))
     if bill.note:
         blocks.append(Text(plain(bill.note), "yellow"))
     return blocks

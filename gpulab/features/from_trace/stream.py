@@ -37,9 +37,6 @@ def trace_events(file: TextIO) -> Iterator[dict[str, Any]]:
     kinds: set[str] = set()
     text = _Text(file)
     for raw in _entries(text):
-        text.events += 1
-        if text.events > TRACE_EVENTS:
-            raise ValueError(f"more than {TRACE_EVENTS} events: record fewer steps")
         if not is_relevant(raw):
             kinds.add(str(raw.get("cat", "")) if isinstance(raw, dict) else "")
             continue
@@ -76,6 +73,11 @@ def _why_none(text: _Text, kinds: set[str]) -> str:
     return words
 
 
+def raw_events(file: TextIO) -> Iterator[object]:
+    """Yield all that the trace lists. ValueError, RecursionError, OSError as above."""
+    yield from _entries(_Text(file))
+
+
 def _entries(text: _Text) -> Iterator[object]:
     lists = 0
     for _ in text.items("{", "}"):
@@ -87,6 +89,9 @@ def _entries(text: _Text) -> Iterator[object]:
         lists += 1
         for _ in text.items("[", "]"):
             yield text.value()
+            text.events += 1
+            if text.events > TRACE_EVENTS:
+                raise ValueError(f"more than {TRACE_EVENTS} events: record fewer steps")
     if not lists:
         raise ValueError("no list of traceEvents, which torch.profiler writes")
     if mark := text.next():

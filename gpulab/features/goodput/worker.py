@@ -43,12 +43,14 @@ from gpulab.features.goodput.analysis import (
 from gpulab.features.goodput.events import Partition, Profiled
 from gpulab.features.goodput.marks import MarkedCalls
 from gpulab.features.goodput.recorded_operations import RecordedWindow
+from gpulab.features.goodput.recorded_operations import operations as operations_of
 from gpulab.features.goodput.sampling import Sampler, lines_of, taken_s
 from gpulab.features.goodput.work import WorkOfCalls
 from gpulab.scenario import Variant
 from gpulab.traces.trace import WINDOW, Trace, read
 
 _MEMORY = present("memory.worker")  # before any process is forked
+_JAX = present("jax.worker")
 
 _WARM_S = 0.1
 _GROUP_S, _PLAIN_GROUPS = 0.03, 5
@@ -140,6 +142,10 @@ class Profiler:
             with _collector_off():
                 table = RecordedWindow(second, WorkOfCalls())
                 operations = table.operations()
+            of_jax: list[Trace] = []
+            if _JAX is not None:
+                self._one_more(build, steps, within=_JAX.recorded(of_jax, file))
+                operations = operations_of(of_jax[0]) if of_jax else operations
             profiled = Profiled(
                 variant=variant.name,
                 steps=steps,
@@ -164,13 +170,18 @@ class Profiler:
             if sample := self._one_more(build, 1, shapes=True, memory=True, within=marks):
                 with _collector_off():
                     table.take_callers(sample)
-                    profiled = replace(profiled, operations=table.operations())
+                    if not of_jax:
+                        profiled = replace(profiled, operations=table.operations())
             self._reporter.channel.emit(profiled)
             if self._options.memory and _MEMORY is not None and self._device.type == "cuda":
                 snapshot = f"{self._options.memory}-{variant.name}.pickle"
                 _MEMORY.write_snapshot(build, snapshot)
                 found = findings.memory_snapshot(variant.name, file=snapshot)
                 self._reporter.found(found, explains=True)
+            if self._options.memory and _JAX is not None:
+                held = _JAX.memory_held(variant.name, self._options.memory)
+                if held is not None:
+                    self._reporter.found(held, explains=True)
         finally:
             build.close()
 

@@ -18,10 +18,11 @@ from gpulab.core.values import (
 
 class StepMark(StrEnum):
     """The mark that ends a step of a program: a call of `gpulab.step()`, the first optimizer that
-    steps, or the outermost call of a module.
+    steps, a step that JAX's profiler is told of, or the outermost call of a module.
     """
 
     CALL = "gpulab.step"
+    ANNOTATION = "StepTraceAnnotation"
     OPTIMIZER = "optimizer"
     MODULE = "module"
 
@@ -36,7 +37,8 @@ class WindowKind(StrEnum):
 
 
 class ProcessFollowed(Event, frozen=True):
-    """A Python process of a program that can be followed; said again once it has imported torch.
+    """A Python process of a program that can be followed; said again once it has imported torch or
+    JAX.
 
     `rank` is its RANK, `ranked` whether it has one; `parent` the process that started it.
     """
@@ -46,6 +48,7 @@ class ProcessFollowed(Event, frozen=True):
     ranked: bool = False
     python: Name = ""
     torch: Name | None = None
+    uses_jax: bool = False
 
 
 class ChildExited(Event, frozen=True, kw_only=True):

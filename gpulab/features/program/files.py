@@ -78,6 +78,14 @@ class _Torch(_Message, frozen=True, tag="torch"):
     pass
 
 
+class _Jax(_Message, frozen=True, tag="jax"):
+    pass
+
+
+class _OwnTrace(_Message, frozen=True, tag="own trace"):
+    file: Text
+
+
 class _Elsewhere(_Message, frozen=True, tag="profiled elsewhere"):
     other_thread: bool = False
 
@@ -100,7 +108,7 @@ class RecordedSteps(_Message, frozen=True, kw_only=True, tag="recorded"):
 
 
 _lines: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
-_ABOUT = _Torch | _Elsewhere | _Device | RecordedSteps
+_ABOUT = _Torch | _Jax | _OwnTrace | _Elsewhere | _Device | RecordedSteps
 _EVENTS: dict[str, type[Event]] = {
     "process": ProcessFollowed,
     "steps": StepsFollowed,
@@ -123,6 +131,8 @@ class FollowedProcess:
         self.windows: list[StepsFollowed] = []
         """Of the recordings, and the plain ones beside them."""
         self.recordings: dict[str, RecordedSteps] = {}
+        self.own_traces: list[str] = []
+        """That the program wrote itself."""
         self.not_recorded: Finding | None = None
         """Why it is not, or no more."""
         self.plain_for_ever = False
@@ -164,6 +174,8 @@ class FollowedProcess:
         match message:
             case ProcessFollowed():
                 self.process = message
+            case _OwnTrace():
+                self.own_traces.append(message.file)
             case _Device():
                 self.device = message
             case RecordedSteps():
@@ -229,6 +241,8 @@ class Followers:
                 yield message
             case _Torch():
                 yield replace(about, torch=about.torch or "")
+            case _Jax():
+                yield replace(about, uses_jax=True)
             case _Device() if not self._ready and process.rank == 0:
                 with suppress(msgspec.ValidationError, TypeError):
                     device = _device(message)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from gpulab.core.failures import signal_name
 from gpulab.core.findings import Rank, finding
 
@@ -46,8 +48,20 @@ def old_python(*, version: str) -> None: ...
 def no_recording() -> None: ...
 @finding("it ran under nsys: its times include what that adds", rank=Rank.EXPLAINING)
 def under_nsys() -> None: ...
-@finding("recording ended early: the program uses torch.profiler itself", rank=Rank.EXPLAINING)
+@finding("recording ended early: the program uses a profiler itself", rank=Rank.EXPLAINING)
 def recorded_elsewhere() -> None: ...
+@finding(
+    "no steps: none is marked by jax.profiler.StepTraceAnnotation, which is what gpulab records; "
+    "or record it by jax.profiler.trace(FOLDER), then: gpulab --why FOLDER",
+    rank=Rank.EXPLAINING,
+)
+def no_step_of_jax() -> None: ...
+@finding(rank=Rank.EXPLAINING)
+def own_trace(*, count: int, file: str) -> str:
+    traces = "a trace" if count == 1 else f"{count} traces"
+    return f"the program wrote {traces} of its own: gpulab --why {quote(file)}"
+
+
 @finding(
     "no profile: its steps run in another thread than the one that imported torch",
     rank=Rank.EXPLAINING,

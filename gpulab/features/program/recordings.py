@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Iterator
+from gzip import decompress
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from gpulab.core.events import Event
 from gpulab.core.files import read_regular
 from gpulab.core.limits import TRACE_BYTES
-from gpulab.features import present
+from gpulab.features import needed, present
 from gpulab.features.goodput.analysis import call_counts, partition
 from gpulab.features.goodput.events import Profiled
 from gpulab.features.goodput.recorded_operations import operations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gpulab.features.goodput.events import Partition
 
 _PLAIN, _SHAPES, _CALLERS = "plain", "shapes", "callers"
+_JAX = "jax"
 STARTING = "starting operations"
 """What the host does in an operation outside of a call of the runtime, as the bill says it."""
 
@@ -37,12 +39,13 @@ def to_profile(processes: list[FollowedProcess]) -> FollowedProcess | None:
     """The process whose recordings count: of those that have some, the lowest rank, then the one
     that recorded most steps.
     """
-    recorded = [process for process in processes if _PLAIN in process.recordings]
-    return min(
-        recorded,
-        key=lambda process: (process.rank, -process.recordings[_PLAIN].steps),
-        default=None,
-    )
+    recorded = [(first, process) for process in processes if (first := _first(process))]
+    found = min(recorded, key=lambda pair: (pair[1].rank, -pair[0].steps), default=None)
+    return found[1] if found else None
+
+
+def _first(process: FollowedProcess) -> RecordedSteps | None:
+    return process.recordings.get(_PLAIN) or process.recordings.get(_JAX)
 
 
 def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Iterator[Event]:
@@ -52,7 +55,7 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Itera
     `trace`: a path for the trace with most in it. ValueError, OSError: the recordings cannot be
     read.
     """
-    first = process.recordings.get(_PLAIN)
+    first = _first(process)
     plain_s = [
         window.seconds / window.steps
         for window in process.windows
@@ -87,7 +90,7 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Itera
         )
     if trace is not None:
         kept = third or second or first
-        Path(trace).write_bytes(read_regular(Path(kept.file), TRACE_BYTES))
+        Path(trace).write_bytes(_text(kept))
         profile = replace(profile, trace=trace)
     yield profile
     device = present("bill.device")
@@ -134,7 +137,16 @@ def _call_and_operation(node: Node) -> tuple[str, str]:
 
 
 def _read(recorded: RecordedSteps) -> Trace:
-    return read(json.loads(read_regular(Path(recorded.file), TRACE_BYTES)))
+    document = json.loads(_text(recorded))
+    if recorded.recording == _JAX:
+        trace, _ = needed("jax.reading").read(document["traceEvents"])
+        return trace  # type: ignore[no-any-return]
+    return read(document)
+
+
+def _text(recorded: RecordedSteps) -> bytes:
+    data = read_regular(Path(recorded.file), TRACE_BYTES)
+    return decompress(data) if recorded.recording == _JAX else data
 
 
 def _partition(trace: Trace, recorded: RecordedSteps) -> Partition:

@@ -27,6 +27,7 @@ from gpulab.features.program.findings import (
     no_python,
     no_recording,
     no_step,
+    no_step_of_jax,
     old_python,
     processes_go_on,
     recorded_elsewhere,
@@ -45,7 +46,7 @@ _OLDEST = (3, 9)
 _WHY_NO_PROFILE = {
     found.code for found in (recorded_elsewhere, recordings_unreadable, torch_of_another_thread)
 }
-_RANKS = {StepMark.MODULE: 0, StepMark.OPTIMIZER: 1, StepMark.CALL: 2}
+_RANKS = {StepMark.MODULE: 0, StepMark.ANNOTATION: 1, StepMark.OPTIMIZER: 1, StepMark.CALL: 2}
 
 
 @dataclass
@@ -215,7 +216,7 @@ def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
     if not followed:
         return no_python()
     if not program.steps and not any(event.torch for event in followed):
-        return None
+        return no_step_of_jax() if any(event.uses_jax for event in followed) else None
     if not program.steps:
         old = [event.python for event in followed if _version(event.python) < _OLDEST]
         return old_python(version=old[0]) if len(old) == len(followed) else no_step()

@@ -13,6 +13,7 @@ from gpulab.report.report import RunReport
 
 _MARKS = {
     StepMark.CALL: "calls of gpulab.step()",
+    StepMark.ANNOTATION: "steps marked by StepTraceAnnotation",
     StepMark.OPTIMIZER: "steps of the optimizer",
     StepMark.MODULE: "outermost calls of a module",
 }

@@ -1,5 +1,5 @@
-"""Waits in a Python of a followed program until torch is imported, or `gpulab.step()` is called,
-and loads the follower then.
+"""Waits in a Python of a followed program until torch or JAX is imported, or `gpulab.step()` is
+called, and loads the follower then.
 
 Standard library only, for Python 3.9 and later: this is the program's interpreter, not gpulab's.
 Nothing here may raise into the program. Its folder is first on PYTHONPATH; it leaves sys.path, and
@@ -22,6 +22,7 @@ FOLDER = "GPULAB_FOLLOW"
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _AGENT = "_gpulab_agent"
 _WATCHES = {
+    "jax._src.profiler": "watch_jax",
     "torch.autograd.profiler": "watch_profilers",
     "torch.autograd.profiler_legacy": "watch_profilers",
     "torch.distributed.distributed_c10d": "watch_groups",
@@ -69,7 +70,7 @@ class Agent:
         return self._follower
 
     def imported(self, name: str, module: ModuleType) -> None:
-        """A module of torch that is awaited has been imported."""
+        """A module of torch or JAX that is awaited has been imported."""
         if name in _PARENTS:
             return _watch_children(module.Popen, _PARENTS[name], self._folder)
         follower = self.follower

@@ -2,11 +2,12 @@
 are recorded by torch's profiler.
 
 A step ends where `gpulab.step()` is called; without such calls where the first optimizer that steps
-has stepped; and where there is no optimizer, with the outermost call of a module. Between windows a
-line is written to a file of this process, so that whatever ends it leaves what was measured.
+has stepped, or a step that JAX's StepTraceAnnotation marks has ended; and where there is neither,
+with the outermost call of a module. Between windows a line is written to a file of this process, so
+that whatever ends it leaves what was measured.
 
-Standard library only, for Python 3.9 and later, and torch where the program imported it. Nothing
-here may raise into the program, print, or leave a thread behind.
+Standard library only, for Python 3.9 and later, and torch or JAX where the program imported it.
+Nothing here may raise into the program, print, or leave a thread behind.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 CALL, OPTIMIZER, MODULE = "gpulab.step", "optimizer", "module"
-_RANKS = {MODULE: 0, OPTIMIZER: 1, CALL: 2}
+ANNOTATION = "StepTraceAnnotation"
+_RANKS = {MODULE: 0, OPTIMIZER: 1, ANNOTATION: 1, CALL: 2}
 """What takes precedence over what."""
 FIRST, WARM_UP, PLAIN, PROFILED = "first", "warm-up", "plain", "profiled"
 WINDOW = "gpulab:window"
@@ -48,7 +50,9 @@ _CALL_HOLDERS = ("torch._dynamo.utils", "torch._dynamo.variables.nn_module")
 _WARM_STEPS, _WARM_S, _WARM_MOST_S = 3, 0.3, 10.0
 _WINDOW_S, _FEWEST, _MOST_STEPS, _LONGEST_WINDOW_S = 0.25, 3, 200, 3.0
 _PLAIN_BEFORE, _PLAIN_BEFORE_ON_DEVICE = 3, 8
-_OWN_FILES = ("follower", "arrivals", "marks", "ranges", "samples", "stacks", "parts", "trials")
+_OWN_FILES = (
+    *("follower", "jax", "arrivals", "marks", "ranges", "samples", "stacks", "parts", "trials"),
+)
 _OWN_MODULES = ("gpulab_agent", *(f"_gpulab_{name}" for name in _OWN_FILES))
 _ENTRIES = (
     "_optimizer_stepped",
@@ -62,13 +66,15 @@ _ENTRIES = (
 _PATIENCE_S = 5.0
 """For a window to end, of a thread that starts a profiler."""
 _LOG_LEVEL = "KINETO_LOG_LEVEL"
+_EXPORT = "export_chrome_trace"
 _PROFILERS = ("profile", "_KinetoProfile", "emit_nvtx", "emit_itt")
 """Classes of torch's modules of profilers."""
 _MOST_EVENTS = 10_000
 """A recording of more takes longer to read than its steps took."""
 _BYTES_OF_EVENT = 300
-_STARTS, _OF_STEPS = "one", ("plain", "shapes")
-_RECORDINGS = (_STARTS, *_OF_STEPS, "callers")
+_STARTS, _JAX = "one", "jax"
+_OF_STEPS = ("plain", "shapes", _JAX)
+_RECORDINGS = (_STARTS, "plain", "shapes", "callers")
 """A step to start the profiler, which takes a second on a device; then operations, their shapes,
 and memory and callers of a step.
 """
@@ -153,6 +159,8 @@ class Follower:
         self._step_class: Any = None
         self._told_of_compiling = self._has_compiled = False
         self._child = False
+        self._jax: Any = None
+        """Its profiler, where the program has imported it."""
         self._plan_windows()
         self._steps = 0
         self._ended = 0.0
@@ -280,13 +288,30 @@ class Follower:
 
         module._create_interpreter_name_lookup_fn = made  # type: ignore[attr-defined]
 
+    def watch_jax(self, module: ModuleType) -> None:
+        """`module` is jax._src.profiler, just imported."""
+        agent: Any = sys.modules["_gpulab_agent"]
+        jax = agent.load("_gpulab_jax", "../../jax/in_program.py")
+        stepped = partial(self._step, ANNOTATION)
+        self._jax = jax.Profiler(module, stepped, self._say_trace)
+        self._write(type="jax")
+
+    def _say_trace(self, file: str) -> None:
+        """The program has written a trace of its own."""
+        try:
+            if not file.startswith(self._folder):
+                self._write(type="own trace", file=os.path.join(os.getcwd(), file))  # noqa: PTH
+        except Exception as error:
+            _raise_of_a_handler(error)
+
     def watch_profilers(self, module: ModuleType) -> None:
         """`module` has profilers of torch, and was just imported. One that is in its warm-up says
         of itself that it is not enabled, and torch is ended by a second one.
         """
         for kind in _PROFILERS:
             profiler = vars(module).get(kind)
-            for name in ("__init__", "__enter__", "_prepare_trace"):
+            writes = (_EXPORT,) if kind == "_KinetoProfile" else ()
+            for name in ("__init__", "__enter__", "_prepare_trace", *writes):
                 if profiler is not None and name in vars(profiler):
                     self._watch_profiler(profiler, name)
 
@@ -295,12 +320,16 @@ class Follower:
 
         @wraps(function)
         def first_told(own: Any, *args: Any, **kwargs: Any) -> Any:
-            follower._profiles(own, starts=name != "__init__")
+            if name != _EXPORT:
+                follower._profiles(own, starts=name != "__init__")
             try:
-                return function(own, *args, **kwargs)
+                result = function(own, *args, **kwargs)
             except BaseException as error:
                 _leave_traceback(error)
                 raise
+            if name == _EXPORT:
+                follower._say_trace(str(args[0] if args else kwargs.get("path")))
+            return result
 
         setattr(profiler, name, first_told)
 
@@ -399,8 +428,8 @@ class Follower:
     def _kind(self, mark: str) -> str:
         """Return what the step did. Optimizers are named where there are several."""
         if not self._stepped:
-            if mark == CALL:
-                return CALL
+            if mark in (CALL, ANNOTATION):
+                return mark
             with_gradients = sys.modules["torch"].is_grad_enabled()
             return "module calls" if with_gradients else "module calls without gradients"
         self._optimizers.update(self._stepped)
@@ -446,7 +475,9 @@ class Follower:
         return True
 
     def _plan_windows(self) -> None:
-        self._left = list(_RECORDINGS) if self._records else []
+        of_jax = self._mark == ANNOTATION or "torch" not in sys.modules
+        recordings = (_JAX,) if self._jax is not None and of_jax else _RECORDINGS
+        self._left = list(recordings) if self._records else []
         self._plan = _windows(self._left, self._may_record)
         self._window = next(self._plan)
 
@@ -493,6 +524,8 @@ class Follower:
                     delay_s=delay_s,
                     file=file,
                 )
+        elif recorder is not None and window.recording == _JAX and not recorder.valid:
+            self._write(type="profiled elsewhere")
         if window.kind == WARM_UP:
             self._say_device()
         self._window = self._plan.send(_Done(self._steps, seconds, file))
@@ -535,8 +568,11 @@ class Follower:
 
     def _start_recorder(self) -> None:
         """Record the window; where the program profiles itself, none from now on."""
-        other_thread = self._torch_thread != get_ident()
-        if not (other_thread or self._profiled_elsewhere()):
+        of_jax = self._window.recording == _JAX
+        other_thread = self._torch_thread != get_ident() and not of_jax
+        if of_jax:
+            self._recorder = self._jax.started(os.path.join(self._folder, f"{getpid()}-jax"))
+        elif not (other_thread or self._profiled_elsewhere()):
             self._own_profiler = get_ident()
             try:
                 self._recorder = _Recorder.started(self._window.recording, self._can_mark())
@@ -735,7 +771,7 @@ def _windows(left: list[str], may_record: Callable[[], bool]) -> _Plan:
     for _ in range(_PLAIN_BEFORE_ON_DEVICE if _on_cuda() else _PLAIN_BEFORE):
         steps = _steps_of(done.step_s)
         done = yield _Window(PLAIN, steps, steps, 0.0, None, True)
-    if "torch" not in sys.modules:
+    if "torch" not in sys.modules and _JAX not in left:
         left.clear()
     while left:
         if not may_record():

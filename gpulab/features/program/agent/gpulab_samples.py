@@ -136,6 +136,7 @@ _FEATURES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fi
 _OWN = (
     f"{_FEATURES}/program/",
     f"{_FEATURES}/trials/",
+    f"{_FEATURES}/jax/in_program.py",
     f"{_FEATURES}/goodput/marks.py",
     f"{os.path.dirname(_FEATURES)}/proc/nvtx_ranges.py",
     f"{os.path.dirname(_FEATURES)}/proc/stacks.py",

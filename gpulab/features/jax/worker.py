@@ -1,0 +1,52 @@
+"""What JAX itself says of the steps of a scenario: torch's profiler sees none of XLA's operations
+on a CPU, and none of its memory.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from gzip import decompress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gpulab.core.findings import Finding
+from gpulab.features.jax.findings import jax_memory
+from gpulab.features.jax.reading import read, recordings_in
+from gpulab.traces.trace import WINDOW, Trace
+
+
+@contextmanager
+def recorded(found: list[Trace], file: Path | None) -> Iterator[None]:
+    """Let JAX record what runs meanwhile, if it has been imported. Where its profiler sees a
+    device, which on a GPU it does not beside torch's, the recording is found, and kept in `file`.
+    """
+    jax: Any = sys.modules.get("jax")
+    if jax is None:
+        yield
+        return
+    with TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder), jax.profiler.TraceAnnotation(WINDOW):
+            yield
+        written = decompress(recordings_in(Path(folder))[0].read_bytes())
+    trace, _ = read(json.loads(written)["traceEvents"])
+    if trace.on_device:
+        found.append(trace)
+        if file is not None:
+            file.write_bytes(written)
+
+
+def memory_held(variant: str, path: str) -> Finding | None:
+    """Write what JAX's devices hold, by lines of Python, to a file of that path without its ending.
+    None where JAX has not been imported. OSError.
+    """
+    jax: Any = sys.modules.get("jax")
+    if jax is None:
+        return None
+    file = f"{path}-{variant}.pprof"
+    jax.profiler.save_device_memory_profile(file)
+    total = sum(array.nbytes for array in jax.live_arrays())
+    return jax_memory(variant, total=total, file=file)
