@@ -26,6 +26,7 @@ OPTIONAL = sorted({*folders()} - {*NEEDED})
 FOLLOW = ["--run", "--", "true"]
 REFUSED = {
     "code": ["--show", "vector_add"],
+    "counters": ["--run", "a", "--ncu"],
     "compare": ["--compare", "a", "b"],
     "course": ["--guide", "course", "batched_matmul"],
     "doctor": ["--doctor"],

@@ -36,6 +36,7 @@ dram_bytes | byte | DRAM | DRAM bytes | dram__bytes.sum
 """  # noqa: E501
 _SHORT = {"PEAK": "avg.pct_of_peak_sustained", "GLOBAL": "pipe_lsu_mem_global_op"}
 _DRAM_RATES = ("dram__bytes.sum.per_second", "Memory Throughput byte/s")
+_MOST = 1e18
 _STALL = re.compile(r"smsp__pcsamp_warps_issue_stalled_(\w+)(?<!_not_issued)$")
 _STALL_RATIO = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio$")
 
@@ -103,6 +104,8 @@ def counted_kernel(
     name: str, size: tuple[str, str], raw: Mapping[str, float], advice: Iterable[Advice] = ()
 ) -> CountedKernel:
     """A launch by ncu's own metrics in base units (s, byte, byte/s, %), its grid and block."""
+    raw = {key: value for key, value in raw.items() if abs(value) < _MOST}  # and no NaN
+    known = [each for each in advice if 0 < each.percent <= 100]
     stalls = _matching(_STALL, raw) or _matching(_STALL_RATIO, raw)
     stalls.pop("selected", None)
     return CountedKernel(
@@ -111,7 +114,7 @@ def counted_kernel(
         block=short_text(size[1]),
         metrics=_metrics(raw),
         stalls=stalls,
-        advice=sorted(advice, key=lambda each: (each.scope != "global", -each.percent)),
+        advice=sorted(known, key=lambda each: (each.scope != "global", -each.percent)),
     )
 
 

@@ -158,14 +158,18 @@ def _said_of(kernel: CountedKernel, label: str, codes: Sequence[KernelCode]) -> 
     if stalls:
         said.append(f"stalls: {' and '.join(stalls)}")
     yield Text(plain(", ".join(said)))
-    name = re.split(r"[<(]", kernel.name)[0].rpartition(" ")[2]
     for code in codes:
-        if code.name == name and (read := _read_from_code(code)):
+        if _base_name(code.name) == _base_name(kernel.name) and (read := _read_from_code(code)):
             yield Text(f"  in its code: {read}")
     for advice in kernel.advice[:2]:
         of = "" if advice.scope == "global" else " of a part of it"
         words = f"  ncu's estimate: {advice.percent:.0f} %{of}, {advice.rule}: {advice.text}"
         yield Text(plain(words), "dim", no_wrap=True, overflow="ellipsis")
+
+
+def _base_name(name: str) -> str:
+    """A kernel's name without its type, templates and arguments, which are written in two ways."""
+    return re.split(r"[<(]", name)[0].rpartition(" ")[2]
 
 
 def _read_from_code(code: KernelCode) -> str:
