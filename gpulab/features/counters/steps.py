@@ -15,14 +15,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import repeat
 from pathlib import Path
-from time import perf_counter, time_ns
+from time import time_ns
 from typing import Any
 
 import msgspec
 import torch
 
 from gpulab.engine.build import compiled
-from gpulab.engine.build.build import Build
 from gpulab.engine.measure.context import OpenedJob, open_job
 from gpulab.engine.processes.channel import Channel
 from gpulab.engine.processes.device import release_memory
@@ -33,7 +32,7 @@ from gpulab.features.counters.job import StepsJob, StepsState
 from gpulab.proc.pipes import to_high_number
 from gpulab.report.sentences import sentence
 
-_WARM_S, _WARM_STEPS = 0.1, 3
+_WARM_STEPS = 5
 
 
 def main() -> None:
@@ -77,7 +76,12 @@ def _variant(opened: OpenedJob, asked: StepsJob, name: str) -> Iterator[StepsSta
     build = opened.builder.build(opened.scenario.variants[name])
     try:
         opened.builder.first_step(build)
-        _warm(build, opened)
+        with build.context():
+            for _ in range(_WARM_STEPS):  # what compiles and chooses does so now
+                build.restore()
+                wait_for(build.work.step())
+            build.restore()
+            opened.wait()
         yield StepsState(variant=name, state="ready")
         with build.context(), ExitStack() as profiled:
             if opened.device.type == "cuda":
@@ -91,20 +95,6 @@ def _variant(opened: OpenedJob, asked: StepsJob, name: str) -> Iterator[StepsSta
         yield StepsState(variant=name, state="done", begin_ns=begin, end_ns=end, steps=asked.steps)
     finally:
         build.close()
-
-
-def _warm(build: Build, opened: OpenedJob) -> None:
-    """Take steps until what compiles and chooses has done so, and put the state back."""
-    started = perf_counter()
-    taken = 0
-    with build.context():
-        while taken < _WARM_STEPS or perf_counter() - started < _WARM_S:
-            build.restore()
-            wait_for(build.work.step())
-            opened.wait()
-            taken += 1
-        build.restore()
-        opened.wait()
 
 
 if __name__ == "__main__":

@@ -53,7 +53,9 @@ def kernels_of(text: str) -> list[CountedKernel]:
                 units = cells
     found = [launch.kernel() for launch in launches.values() if launch.raw]
     if not found:
-        raise ValueError("a table of ncu without a kernel: nothing was profiled, or it was cut")
+        raise ValueError(
+            "a table of ncu without a kernel: nothing was profiled, it was cut, or is a summary"
+        )
     return found
 
 
