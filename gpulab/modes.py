@@ -185,10 +185,11 @@ _ALL = (
         (1, 1_000),
         "TRACE|FOLDER ...",
         "where a trace's time went",
-        "Say where the time of recordings of torch.profiler, Nsight Systems (nsys export --type "
-        "sqlite, nsys stats --format csv) or rocprof went: what the device did, and where it was "
-        "idle what the host did meanwhile. It needs no shapes. A FOLDER of ranks has a row for "
-        "each; of two files it is said what differs.",
+        "Say where the time of recordings of torch.profiler, jax.profiler, Nsight Systems (nsys "
+        "export --type sqlite, nsys stats --format csv) or rocprof went: what the device did, and "
+        "where it was idle what the host did meanwhile. A FOLDER of ranks has a row for each; of "
+        "two files it is said what differs. Of files of Nsight Compute (.csv, .ncu-rep) the "
+        "counters of each kernel.",
     ),
     ModeFlag(
         Mode.FROM_TRACE,

@@ -26,10 +26,10 @@ OPTIONAL = sorted({*folders()} - {*NEEDED})
 FOLLOW = ["--run", "--", "true"]
 REFUSED = {
     "code": ["--show", "vector_add"],
+    "counters": ["--run", "a", "--ncu"],
     "compare": ["--compare", "a", "b"],
     "counters_in_time": ["--run", "a", "--counters"],
     "course": ["--guide", "course", "batched_matmul"],
-    "counters": ["--run", "a", "--nsys", "a.nsys-rep"],
     "doctor": ["--doctor"],
     "bill": ["--replay", "a", "--checklist"],
     "fleet": ["--fleet", "."],

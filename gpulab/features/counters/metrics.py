@@ -36,6 +36,7 @@ dram_bytes | byte | DRAM | DRAM bytes | dram__bytes.sum
 """  # noqa: E501
 _SHORT = {"PEAK": "avg.pct_of_peak_sustained", "GLOBAL": "pipe_lsu_mem_global_op"}
 _DRAM_RATES = ("dram__bytes.sum.per_second", "Memory Throughput byte/s")
+_MOST = 1e18
 _STALL = re.compile(r"smsp__pcsamp_warps_issue_stalled_(\w+)(?<!_not_issued)$")
 _STALL_RATIO = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio$")
 
@@ -60,10 +61,7 @@ def _metric(line: str) -> Metric:
 
 
 METRICS = tuple(_metric(line) for line in _LINES.strip().splitlines())
-COUNTED = (
-    *(metric.names[0] for metric in METRICS if metric.key != "dram_bytes"),
-    "group:smsp__pcsamp_warp_stall_reasons",
-)
+COUNTED = (*(each.names[0] for each in METRICS), "group:smsp__pcsamp_warp_stall_reasons")
 """What ncu is asked for: 13 passes of each kernel on an H200."""
 
 
@@ -103,6 +101,8 @@ def counted_kernel(
     name: str, size: tuple[str, str], raw: Mapping[str, float], advice: Iterable[Advice] = ()
 ) -> CountedKernel:
     """A launch by ncu's own metrics in base units (s, byte, byte/s, %), its grid and block."""
+    raw = {key: value for key, value in raw.items() if abs(value) < _MOST}  # and no NaN
+    known = [each for each in advice if 0 < each.percent <= 100]
     stalls = _matching(_STALL, raw) or _matching(_STALL_RATIO, raw)
     stalls.pop("selected", None)
     return CountedKernel(
@@ -111,7 +111,7 @@ def counted_kernel(
         block=short_text(size[1]),
         metrics=_metrics(raw),
         stalls=stalls,
-        advice=sorted(advice, key=lambda each: (each.scope != "global", -each.percent)),
+        advice=sorted(known, key=lambda each: (each.scope != "global", -each.percent)),
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -35,15 +35,15 @@ def kernels_of(text: str) -> list[CountedKernel]:
     comma = any(_COMMA_IS_POINT.fullmatch(cell) for row in rows for cell in row)
     launches: dict[tuple[object, ...], _Launch] = {}
     heads: list[str] = []
-    units: Mapping[str, str] = {}
+    units: defaultdict[str, str] = defaultdict(str)
     for number, row in enumerate(rows):
-        cells = dict(zip(heads, row, strict=False))
+        cells = defaultdict(str, zip(heads, row, strict=False))
         if "Kernel Name" in row:
             heads = row
-            units = {}
+            units = cells
         elif "Metric Name" in cells:
             names = ("ID", "Process ID", "Kernel Name", "Grid Size", "Block Size")
-            key = tuple(cells.get(name) for name in names)
+            key = tuple(cells[name] for name in names)
             launches.setdefault(key, _Launch(cells, comma)).add_line(cells)
         elif "Metric Name" not in heads and len(row) == len(heads):
             if cells["Kernel Name"]:
@@ -53,32 +53,33 @@ def kernels_of(text: str) -> list[CountedKernel]:
                 units = cells
     found = [launch.kernel() for launch in launches.values() if launch.raw]
     if not found:
-        raise ValueError("a table of ncu without a kernel: nothing was profiled, or it was cut")
+        raise ValueError(
+            "a table of ncu without a kernel: nothing was profiled, it was cut, or is a summary"
+        )
     return found
 
 
 @dataclass
 class _Launch:
-    cells: Mapping[str, str]
+    cells: defaultdict[str, str]
     comma: bool
     raw: dict[str, float] = field(default_factory=dict)
     advice: list[Advice] = field(default_factory=list)
 
     def kernel(self) -> CountedKernel:
-        size = self.cells.get("Grid Size", ""), self.cells.get("Block Size", "")
+        size = self.cells["Grid Size"], self.cells["Block Size"]
         return counted_kernel(self.cells["Kernel Name"], size, self.raw, self.advice)
 
-    def add_row(self, units: Mapping[str, str]) -> None:
+    def add_row(self, units: defaultdict[str, str]) -> None:
         """Take in a row of the raw page, which has all metrics of a launch."""
         for name, value in self.cells.items():
             if "__" in name:
-                self._add(name, units.get(name, ""), value)
+                self._add(name, units[name], value)
 
-    def add_line(self, cells: Mapping[str, str]) -> None:
+    def add_line(self, cells: defaultdict[str, str]) -> None:
         """Take in a row of the page of details, which has one metric, or one rule."""
-        unit, value = cells.get("Metric Unit", ""), cells.get("Metric Value", "")
-        self._add(cells["Metric Name"], unit, value)
-        percent = self._number(cells.get("Estimated Speedup", ""))
+        self._add(cells["Metric Name"], cells["Metric Unit"], cells["Metric Value"])
+        percent = self._number(cells["Estimated Speedup"])
         if percent:
             rule, text = short_text(cells["Rule Name"]), short_text(cells["Rule Description"], 1000)
             scope = short_text(cells["Estimated Speedup Type"])

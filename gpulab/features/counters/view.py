@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf, log
 
 from gpulab.core.payloads import KernelCode
@@ -19,6 +19,14 @@ _MOST_KERNELS, _MOST_OF_FILE = 3, 10
 _DIFFERS = 1.1
 _PARTS = ("dram_read_bytes", "dram_write_bytes")
 """What is compared as their sum."""
+_SHOWN: dict[str, Callable[[float], str]] = {
+    "s": seconds,
+    "byte": byte_count,
+    "count": lambda count: rate(count) if count else "0",
+    "%": "{:.0f}".format,
+    "ratio": "{:.3g}".format,
+}
+"""How a value of each unit is written."""
 _LEGEND = (
     "SM, memory, occupancy, hit rates, tensor pipe: %; ld, st: 32-byte sectors a global load, "
     "store; conflicts: of shared loads"
@@ -35,10 +43,8 @@ def counters(report: RunReport) -> Block | None:
     if not counted:
         return None
     rows = [(variant.name, found.together.metrics) for variant, found in counted]
-    lines = [
-        f"{name} against {rows[0][0]}: {_differences(rows[0][1], metrics)}"
-        for name, metrics in rows[1:]
-    ]
+    first, before = rows[0]
+    lines = [f"{name} against {first}: {_differences(before, after)}" for name, after in rows[1:]]
     ratios = [
         f"{variant.name} {times(found.dram_of_declared)}"
         for variant, found in counted
@@ -67,18 +73,16 @@ def counted_files(files: Sequence[CounterFile]) -> Block:
 
 
 def _compared(first: CounterFile, second: CounterFile) -> Iterator[str]:
-    """Yield what differs between kernels of one name, each with the next one of that name."""
+    """Yield what differs between kernels of one name, of several the longest."""
     yield f"{second.file} against {first.file}:"
-    left = list(second.kernels)
+    others = {kernel.name: kernel for kernel in reversed(second.kernels)}
     for kernel in first.kernels:
-        name = short_name(kernel.name)
-        same = next((each for each in left if each.name == kernel.name), None)
-        if same is None:
-            yield f"{name}: in {first.file} alone"
-            continue
-        left.remove(same)
-        yield f"{name}: {_differences(kernel.metrics, same.metrics)}"
-    yield from (f"{short_name(kernel.name)}: in {second.file} alone" for kernel in left)
+        same = others.pop(kernel.name, None)
+        found = f"in {first.file} alone"
+        if same is not None:
+            found = _differences(kernel.metrics, same.metrics)
+        yield f"{short_name(kernel.name)}: {found}"
+    yield from (f"{short_name(name)}: in {second.file} alone" for name in others)
 
 
 def _differences(first: Mapping[str, float], second: Mapping[str, float]) -> str:
@@ -113,19 +117,7 @@ def _table(head: str, rows: Sequence[tuple[str, Mapping[str, float]]]) -> Table:
 
 def _cell(metric: Metric, value: float | None) -> str:
     """A value; empty where it was not counted."""
-    if value is None:
-        return ""
-    match metric.unit:
-        case "s":
-            return seconds(value)
-        case "byte":
-            return byte_count(value)
-        case "%":
-            return f"{value:.0f}"
-        case "ratio":
-            return f"{value:.3g}"
-        case _:
-            return rate(value) if value else "0"
+    return "" if value is None else _SHOWN[metric.unit](value)
 
 
 def _kernels(
@@ -158,14 +150,18 @@ def _said_of(kernel: CountedKernel, label: str, codes: Sequence[KernelCode]) -> 
     if stalls:
         said.append(f"stalls: {' and '.join(stalls)}")
     yield Text(plain(", ".join(said)))
-    name = re.split(r"[<(]", kernel.name)[0].rpartition(" ")[2]
     for code in codes:
-        if code.name == name and (read := _read_from_code(code)):
+        if _base_name(code.name) == _base_name(kernel.name) and (read := _read_from_code(code)):
             yield Text(f"  in its code: {read}")
     for advice in kernel.advice[:2]:
         of = "" if advice.scope == "global" else " of a part of it"
         words = f"  ncu's estimate: {advice.percent:.0f} %{of}, {advice.rule}: {advice.text}"
         yield Text(plain(words), "dim", no_wrap=True, overflow="ellipsis")
+
+
+def _base_name(name: str) -> str:
+    """A kernel's name without its type, templates and arguments, which are written in two ways."""
+    return re.split(r"[<(]", name)[0].rpartition(" ")[2]
 
 
 def _read_from_code(code: KernelCode) -> str:

@@ -115,7 +115,7 @@ def _profile(ncu: str, steps: StepsJob, report: Path) -> Captured:
 
 def _why_not(variant: str, done: Captured) -> Finding:
     """Why ncu wrote no report, by what it and the process of the steps said."""
-    lines = done.output.decode(errors="replace").splitlines()
+    lines = (done.output + done.errors).decode(errors="replace").splitlines()
     said = [line for line in lines if line.startswith(("==ERROR==", "==WARNING=="))]
     for phrase, finding in _OF_ALL.items():
         if any(phrase in line for line in said):
@@ -126,6 +126,6 @@ def _why_not(variant: str, done: Captured) -> Finding:
             return findings.counted_step_failed(variant, message=short_text(failed.message, 300))
     if any("No kernels were profiled" in line for line in said):
         return findings.no_kernels_counted(variant)
-    errors = [line.removeprefix("==ERROR==").strip() for line in said if "==ERROR==" in line]
-    ended = f"it ended with code {done.code}, and wrote no report"
-    return findings.counting_failed(variant, message=short_text((errors or [ended])[-1], 300))
+    errors = " ".join(line.removeprefix("==ERROR==").strip() for line in said if "ERROR" in line)
+    message = errors or f"it ended with code {done.code}, and wrote no report"
+    return findings.counting_failed(variant, message=short_text(message, 300))
