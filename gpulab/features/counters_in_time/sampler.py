@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,9 @@ _IDLE_S = 0.002
 class Sampler:
     """Makes a collector for each pass: a second decode of one ends in a segmentation fault."""
 
-    def __init__(self, device: int) -> None:
+    def __init__(self, device: int | None) -> None:
+        if device is None:
+            raise OSError("no GPU: this run is on the CPU")
         _preload()
         self._cuda = ctypes.CDLL("libcuda.so.1")
         number, context = ctypes.c_int(), ctypes.c_void_p()
@@ -34,31 +37,29 @@ class Sampler:
         self._call("cuDeviceGet", ctypes.byref(number), device)
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), number)
         self._call("cuCtxSetCurrent", context)
-        from cupti import pm_sampling  # the context comes first
+        from cupti import cupti, pm_sampling  # the context comes first
 
         self._make, self._device = pm_sampling.Collector, device
+        self._error = cupti.cuptiError
         self.version = metadata.version("cupti-python")
         self._collector: Any = None
 
     def _call(self, name: str, *arguments: Any) -> None:
         if code := getattr(self._cuda, name)(*arguments):
-            raise OSError(f"{name} returned {code}")
+            kind = "no GPU: " * name.startswith(("cuInit", "cuDeviceGet"))
+            raise OSError(f"{kind}{name} returned {code}")
 
     def supported(self, metrics: list[str], interval_ns: int) -> list[str]:
         """Those that can be sampled together."""
         fitting: list[str] = []
         for metric in metrics:
-            self._enable()
-            try:
-                self._configure([*fitting, metric], interval_ns)
+            with suppress(ValueError, self._error):
+                self._open([*fitting, metric], interval_ns)
                 fitting.append(metric)
-            except Exception:
-                continue
         return fitting
 
     def start(self, metrics: list[str], interval_ns: int) -> None:
-        self._enable()
-        self._configure(metrics, interval_ns)
+        self._open(metrics, interval_ns)
         self._collector.start()
         time.sleep(_IDLE_S)
 
@@ -66,10 +67,14 @@ class Sampler:
         """The samples: start and end in ns of the system's clock, and a value a metric."""
         time.sleep(_IDLE_S)
         self._collector.stop()
-        data = self._collector.decode() if decode else ()
-        samples = [[each.start_timestamp, each.end_timestamp, *each.metric_values] for each in data]
+        samples = self._decoded() if decode else []
         self._collector.disable()
         return samples
+
+    def _decoded(self) -> list[list[float]]:
+        """What it is decoded from ends with this function, before the collector does."""
+        data = self._collector.decode()
+        return [[each.start_timestamp, each.end_timestamp, *each.metric_values] for each in data]
 
     def check(self, metrics: list[str], interval_ns: int) -> dict[str, Any]:
         """Samples of copies of known size: in the device, and from and to the host."""
@@ -91,16 +96,13 @@ class Sampler:
             self._call("cuMemFree_v2", place)
         return {"inside": [_COPIES * _COPIED, samples], "link": [_HOST_COPIED, over_link]}
 
-    def _enable(self) -> None:
+    def _open(self, metrics: list[str], interval_ns: int) -> None:
         if self._collector is not None:
             self._collector.disable()
         self._collector = self._make(device_index=self._device)
         self._collector.enable()
-
-    def _configure(self, metrics: list[str], interval_ns: int) -> None:
-        self._collector.configure(
-            metrics=metrics, hardware_buffer_size=1 << 28, sampling_interval=interval_ns
-        )
+        how = {"hardware_buffer_size": 1 << 28, "sampling_interval": interval_ns}
+        self._collector.configure(metrics=metrics, **how)
 
 
 def _preload() -> None:

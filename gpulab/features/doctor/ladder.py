@@ -47,17 +47,11 @@ def ladder(driver: DriverProbe) -> list[MachineCheck]:
     return rungs
 
 
-def _rung(name: str, result: str, enables: str = "", fix: str = "") -> MachineCheck:
+def _rung(name: str, result: str, enables: str | None = None, fix: str = "") -> MachineCheck:
     """One that works, or with what fixes it one that does not."""
-    if not fix:
-        return MachineCheck(name=f"counts: {name}", status=CheckStatus.OK, result=result)
-    return MachineCheck(
-        name=f"counts: {name}",
-        status=CheckStatus.MISSING,
-        result=result,
-        enables=enables,
-        fix=fix,
-    )
+    name, status = f"counts: {name}", CheckStatus.MISSING if fix else CheckStatus.OK
+    enables = enables if fix else None
+    return MachineCheck(name=name, status=status, result=result, enables=enables, fix=fix or None)
 
 
 def _gpm(driver: DriverProbe) -> tuple[str, str]:
