@@ -9,7 +9,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from gpulab.catalog.needs import has_gpu, torch_hip
+from gpulab.catalog.needs import has_gpu, torch_hip, torch_version
 from gpulab.core.findings import Finding
 from gpulab.core.machine import CheckStatus, DriverProbe, MachineCheck
 from gpulab.features import part
@@ -24,9 +24,11 @@ _CAP_SYS_ADMIN = 1 << 21
 
 def ladder(driver: DriverProbe) -> list[MachineCheck]:
     """A check for each way."""
+    fix = "" if torch_version() else "pip install torch"
+    by_torch = "operations, their FLOPs, and bytes of their operands"
     rungs = [
         _rung("declared work", "bytes and FLOPs that a scenario declares"),
-        _rung("torch's counts", "operations, their FLOPs, and bytes of their operands"),
+        _rung("torch's counts", by_torch, "efficiency of operations", fix),
     ]
     sees = {
         "GPM": "SMs, tensor cores and DRAM in telemetry",
@@ -42,7 +44,8 @@ def ladder(driver: DriverProbe) -> list[MachineCheck]:
     else:
         rungs += [_rung(name, "no NVIDIA GPU", enables, _GPU) for name, enables in sees.items()]
     if (hip := torch_hip()) or Path("/dev/kfd").exists():
-        result = f"torch for ROCm: {hip or 'none'}; scenarios run on the CPU, nothing of it is read"
+        result = "scenarios run on the CPU; no telemetry, no counters"
+        result = f"torch for ROCm: {hip or 'none'}; {result}"
         rungs.append(_rung("AMD GPU", result, "runs on a GPU", _GPU))
     return rungs
 
