@@ -187,7 +187,8 @@ _ALL = (
         "where a trace's time went",
         "Say where the time of recordings of torch.profiler went: what the device did, and where "
         "it was idle what the host did meanwhile. It needs no shapes; a file that was cut off is "
-        "read as far as it goes. A FOLDER of ranks has a row for each.",
+        "read as far as it goes. A FOLDER of ranks has a row for each. Of files of Nsight Compute "
+        "(.csv, .ncu-rep) the counters of each kernel; two are compared.",
     ),
     ModeFlag(
         Mode.FROM_TRACE,

@@ -261,6 +261,10 @@ class Options:
     """trace of the profiled steps, for Perfetto or chrome://tracing"""
     memory: bool = _to_print(_RUN, feature="memory")
     """peak memory of a step; on a GPU also a memory snapshot"""
+    ncu: str | None = _to_print(_MEASURES, ("VARIANT", str), const="", feature="counters")
+    """hardware counters of each kernel of a step, by Nsight Compute (ncu) after the measurement: of
+    all variants, or of the baseline and VARIANT
+    """
     from_start: int | None = _to_print(
         _PRINTS_A_RUN, ("STEPS", kinds.steps), const=0, feature="goodput"
     )
@@ -348,11 +352,11 @@ class Options:
 
 _WRITTEN = ("output", "json", "junit", "plot", "export", "trace", "keep")
 _GATE = ("fail_below", "gate", "junit")
-_ONE_RUN = ("variant", "sweep", "repeat", *_GATE, "plot", "export", "trace", "from_start")
+_ONE_RUN = ("variant", "sweep", "repeat", *_GATE, "plot", "export", "trace", "ncu", "from_start")
 _APART = (
     ("try_fixes", (*_ONE_RUN, "chosen", "what_if")),
     ("what_if", _ONE_RUN),
-    ("repeat", ("sweep", "smoke")),
+    ("repeat", ("sweep", "smoke", "ncu")),
     ("share", ("output",)),
     ("ptx", ("sass",)),
     ("prune", ("json",)),

@@ -207,6 +207,15 @@ class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Of a followed program: without waiting until it makes the loop no more than 3 % longer."""
 
 
+class CountersOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """That ncu counts the kernels of variants after a run."""
+
+    variant: Name = ""
+    """The one beside the baseline; empty: every one."""
+    report: Text = ""
+    """A path without suffix for ncu's reports."""
+
+
 class Required(msgspec.Struct, frozen=True, kw_only=True):
     """Speedups that comparisons must reach: those of variants that are named, and every other one;
     None demands nothing.
@@ -272,6 +281,7 @@ class TimedJob(Job, frozen=True, kw_only=True):
     profile: ProfileOptions | None = None
     """In processes of their own after everything was measured: the profiler slows what follows it.
     """
+    counters: CountersOptions | None = None
     choices: tuple[Choice, ...] = ()
     """What earlier runs of this source chose with `gpulab.tune`."""
     retune: bool = False

@@ -28,6 +28,7 @@ _ORDER = (
     "memory",
     "tuning",
     "kernels",
+    "counters",
     "roofline",  # of that time; what is faster than its device is invalid, whatever else it is
     "counters_in_time",  # beside the roof
     "goodput",  # its efficiency is of the roofline's point

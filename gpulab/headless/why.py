@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from gpulab.core.statuses import ExitCode
 from gpulab.core.text import one_line
+from gpulab.features import part, present
 from gpulab.features.bill.trace import TraceBill, bill_of
 from gpulab.features.bill.trace_ranks import Collectives, RankWaits, collectives_of, waits_of
 from gpulab.features.bill.trace_view import trace_bills
@@ -26,9 +28,12 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     schema: str = "gpulab.why/1"
     bills: list[TraceBill]
     ranks: list[RankWaits]
+    counters: list[Any] = []
+    """Kernels of files of Nsight Compute, as `gpulab.features.counters.reading` has them."""
 
 
-_ENDINGS = (".json", ".json.gz")
+_COUNTERS = present("counters.reading")
+_ENDINGS = (".json", ".json.gz", *(_COUNTERS.ENDINGS if _COUNTERS else ()))
 
 
 def why(names: Sequence[str], options: Options) -> int:
@@ -37,22 +42,32 @@ def why(names: Sequence[str], options: Options) -> int:
     """
     bills: list[TraceBill] = []
     found: list[Collectives] = []
+    counted = []
     problems = []
     for path in _files(names):
         try:
+            if _COUNTERS and _COUNTERS.is_counters(path):
+                counted.append(_COUNTERS.read(path))
+                continue
             trace, problem = _read(path)
             bills.append(bill_of(path.name, trace, problem))
             found.append(collectives_of(trace))
         except UsageError as error:
             problems.append(str(error))
-    if not bills:
-        raise UsageError("\n".join(problems) or "--why: no trace (.json, .json.gz) there")
+        except (OSError, ValueError) as error:  # of a file of counters
+            problems.append(f"--why {path}: {one_line(str(error))}")
+    if not bills and not counted:
+        nothing = f"--why: nothing to read there ({', '.join(_ENDINGS)})"
+        raise UsageError("\n".join(problems) or nothing)
     ranks = waits_of([bill.file for bill in bills], found)
     if options.json:
-        write_json(Why(bills=bills, ranks=ranks), options.json)
+        write_json(Why(bills=bills, ranks=ranks, counters=counted), options.json)
     if not options.json_on_stdout:
         terminal = open_terminal(ascii_only=options.ascii)
-        terminal.show(trace_bills(bills, ranks))
+        if bills:
+            terminal.show(trace_bills(bills, ranks))
+        if counted:
+            terminal.show(part("counters.view:counted_files", counted))
         for problem in problems:
             terminal.say(problem)
     return ExitCode.MEASURED

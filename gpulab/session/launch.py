@@ -17,7 +17,7 @@ from gpulab.catalog.findings import file_unreadable, no_scenario, takes_argument
 from gpulab.catalog.needs import broken_torch, first_missing
 from gpulab.catalog.source import is_folder, is_there, real_path
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import RunRequest
+from gpulab.core.jobs import RunRequest, TimedJob
 from gpulab.core.limits import FILE_NAME_BYTES, SWEEP_VALUES
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.text import file_name, plain
@@ -167,6 +167,10 @@ def start(request: RunRequest, path: Path) -> Session:
         request = replace_fields(
             request, profile=replace_fields(profile, memory=str(path.with_suffix("")))
         )
+    counters = request.job.counters if isinstance(request.job, TimedJob) else None
+    if counters is not None:
+        counters = replace_fields(counters, report=str(path.absolute().with_suffix("")))
+        request = replace_fields(request, job=replace_fields(request.job, counters=counters))
     try:
         file = new_run_file(path)
     except OSError as error:

@@ -12,6 +12,8 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from gpulab.catalog.catalog import Entry, claim_on_cpu, read_file
 from gpulab.catalog.needs import first_missing
 from gpulab.catalog.reader import literal_of
@@ -20,6 +22,7 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import (
     Arguments,
     Calibrate,
+    CountersOptions,
     Follow,
     FunctionFile,
     Measure,
@@ -91,6 +94,8 @@ def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) 
         job = _time_functions(entry, settings, functions, common)
     else:
         job = _measure(entry, settings, common)
+    if settings.ncu is not None:
+        job = replace(job, counters=_counters(job, settings.ncu))
     return RunRequest(
         job=job,
         telemetry=telemetry,
@@ -98,6 +103,13 @@ def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) 
         profile=_profile(settings, time_s),
         counters_s=settings.counters,
     )
+
+
+def _counters(job: Measure | TimeFunctions, variant: str) -> CountersOptions:
+    names = [info.name for info in job.subject.variants]
+    if variant and variant not in names:
+        raise UsageError(f"--ncu {beginning(variant)}: no such variant; it has {', '.join(names)}")
+    return CountersOptions(variant=variant)
 
 
 def usual_time_s(settings: Options) -> float:

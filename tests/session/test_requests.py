@@ -188,6 +188,13 @@ def test_a_run_ends_with_a_profile_where_it_is_long_enough_or_asked_for(
     assert request_of(**options).profile == profile
 
 
+def test_counters_are_of_a_variant_that_is_there(request_of):
+    assert request_of().job.counters is None
+    assert request_of(ncu="").job.counters.variant == ""
+    with pytest.raises(UsageError, match="--ncu c: no such variant; it has"):
+        request_of(ncu="c")
+
+
 def test_a_trace_is_named_from_the_root(request_of):
     assert Path(request_of(trace=Path("t.json")).profile.trace).is_absolute()
 

@@ -26,6 +26,7 @@ OPTIONAL = sorted({*folders()} - {*NEEDED})
 FOLLOW = ["--run", "--", "true"]
 REFUSED = {
     "code": ["--show", "vector_add"],
+    "counters": ["--run", "a", "--ncu"],
     "compare": ["--compare", "a", "b"],
     "counters_in_time": ["--run", "a", "--counters"],
     "course": ["--guide", "course", "batched_matmul"],

@@ -5,7 +5,7 @@ scenario's file is run.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -35,12 +35,13 @@ from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.ranks.builds import RankedClock, builder_of
 from gpulab.engine.ranks.group import threads_of_rank
 from gpulab.engine.ranks.ranks import Ranks
+from gpulab.engine.ranks.ranks import start as start_ranks
 from gpulab.features import modules
 from gpulab.features.checks.other_values import Case
 from gpulab.features.checks.stepping import warm_checks
 from gpulab.features.checks.worker import Checker
 from gpulab.features.roofline.calibration import Calibration
-from gpulab.scenario import Variant
+from gpulab.scenario import Param, Scenario, Variant
 
 _LAB_FEATURES = modules("lab")  # before any process is forked
 
@@ -150,6 +151,43 @@ class WorkerContext:
             self.reporter.failed(variant.name, Stage.TEARDOWN, error)
 
 
+@dataclass(frozen=True)
+class OpenedJob:
+    """An open device and a file that has run, in a process that measures nothing."""
+
+    device: torch.device
+    wait: Callable[[], None]
+    """Returns once the device is idle."""
+    scenario: Scenario
+    builder: Builder
+    ranks: Ranks | None
+
+    def close(self) -> None:
+        """End the other ranks."""
+        if self.ranks is not None:
+            self.ranks.close()
+
+
+def open_job(
+    job: Measure | TimeFunctions, choices: Iterable[Choice], reporter: Reporter
+) -> OpenedJob:
+    """Open the device and run the file. DeviceError, or whatever the file raises."""
+    ranks = start_ranks(job, job.seed or 0)  # while no device is open
+    device, info = open_device(job.device, threads_of_rank(job.threads, job.ranks))
+    wait = waiter(device) or (lambda: None)
+    scenario = load(job.subject)
+    rank = ranks.join(device, reporter) if ranks else None
+    lab = WorkerLab(device, info, reporter.position, rank)
+    builder = builder_of(lab, _params_of(job), job.seed or 0, wait, ranks)
+    for feature in _LAB_FEATURES:
+        feature.add_to_lab(job, builder, reporter, None, choices, first=False)
+    return OpenedJob(device, wait, scenario, builder, ranks)
+
+
+def _params_of(job: Measure | TimeFunctions) -> dict[str, Param]:
+    return dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
+
+
 def open_context(
     job: Measure | TimeFunctions,
     loaded: LoadedJob,
@@ -159,9 +197,8 @@ def open_context(
 ) -> WorkerContext:
     """The context of a process, which continues from what the one `before` left."""
     lab = WorkerLab(loaded.device, loaded.info, reporter.position, loaded.rank)
-    params = dict(job.subject.params) if isinstance(job.subject, ScenarioFile) else {}
     clock, other_clock = clocks_for(job, loaded.device, loaded.info, loaded.wait)
-    builder = builder_of(lab, params, process.seed, loaded.wait, loaded.ranks)
+    builder = builder_of(lab, _params_of(job), process.seed, loaded.wait, loaded.ranks)
     if loaded.ranks is not None:
         clock = RankedClock(loaded.wait, clock.flush, loaded.ranks)
         other_clock = None  # events on one device say nothing of the others

@@ -35,6 +35,7 @@ from gpulab.engine.processes.channel import Channel
 from gpulab.engine.processes.child import Child, ParentPipe, Preload
 from gpulab.engine.processes.layout import move_libraries, seed_of
 from gpulab.engine.processes.supervisor import Receive
+from gpulab.features import present
 from gpulab.proc.fork import become_subreaper
 from gpulab.proc.tree import ForkGuard, exit_like
 from gpulab.stats.statistics import FEWEST
@@ -89,21 +90,31 @@ def serve(channel: Channel, receive: Receive, forks: ForkGuard, *, ready: bool =
     elif isinstance(job, Look):
         channel.emit(Looked(answer=msgspec.Raw(_answer(job))))
     else:
-        left_running = _run(job, forks, partial(serve_forks, job), first)
-        channel.take_ownership()
-        if left_running:
-            channel.emit(FindingMade(finding=processes_left_running(count=left_running)))
+        results = _run(job, forks, partial(serve_forks, job), first)
+        channel.take_turn()
+        if results.left_running:
+            left_running = processes_left_running(count=results.left_running)
+            channel.emit(FindingMade(finding=left_running))
+        _count_kernels(channel, job, results)
     channel.position.move(Stage.END)
     channel.emit(WorkerDone(sent=channel.sent))
     channel.flush()
 
 
+def _count_kernels(channel: Channel, job: Measure | TimeFunctions, results: RunResults) -> None:
+    """Have counters read in processes of their own, where that was asked for."""
+    if job.counters is None or results.before is None:
+        return
+    counters = present("counters.worker")
+    if counters is not None:
+        measured = {candidate.variant for candidate in results.before.candidates}
+        counters.count(job, job.counters, measured, results.before.choices, channel)
+
+
 def _run(
     job: Measure | TimeFunctions, forks: ForkGuard, serve_forks: ServeForks, first: Child | None
-) -> int:
-    """Run fork servers until the run has ended, beginning with `first` where it is there. Returns
-    how many processes were left running.
-    """
+) -> RunResults:
+    """Run fork servers until the run has ended, beginning with `first` where it is there."""
     become_subreaper()  # a fork server that is killed leaves the processes that it forked early
     # A fork server that is told to stop ends by itself, and this process ends like it.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -129,7 +140,7 @@ def _run(
             first = None
         results = round_of_servers.run(results, at_once=cores)
         preload = round_of_servers.preload
-    return results.left_running
+    return results
 
 
 def _serve_child(serve_forks: ServeForks, numbers: range, pipe: ParentPipe) -> None:

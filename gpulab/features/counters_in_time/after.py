@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from gpulab.core.counted_steps import COMMAND, State, StepsJob, StepsState
+from gpulab.core.counted_steps import COMMAND, StepsJob, StepsState
 from gpulab.core.estimate import Estimate
 from gpulab.core.events import Event
 from gpulab.core.findings import Finding
@@ -216,7 +216,7 @@ class _Sampling:
 
     def _state(self, line: bytes) -> StepsState:
         state = msgspec.json.decode(self._talk.ask(line), type=StepsState)
-        failed = state.state == State.FAILED
+        failed = state.state == "failed"
         self._next = b"" if failed else b"0"  # after one that failed, the next comes by itself
         if failed:
             raise NoCountersError(findings.counters_failed(message=state.message))

@@ -27,7 +27,7 @@ from gpulab.core.text import file_name
 from gpulab.engine.build import compiled
 from gpulab.engine.build.build import Build
 from gpulab.engine.build.lab import PhaseTimes, recorded
-from gpulab.engine.measure.opened import open_job
+from gpulab.engine.measure.context import open_job
 from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import SkippedError, first_line, forget
 from gpulab.engine.processes.reporting import Reporter

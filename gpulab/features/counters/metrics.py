@@ -1,0 +1,178 @@
+"""What is read of a kernel's counters, by whatever name ncu has for it, and how kernels add up.
+
+Names are of Nsight Compute 2020 to 2026 (`ncu --query-metrics`, Profiling Guide).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from gpulab.core.text import cut, one_line, plain
+from gpulab.core.values import Line, Name, Number, PositiveCount, Text
+
+SUMMED = ("s", "byte", "count")
+"""Units that add up; of percent and ratios the mean counts. A ratio of 0 had nothing to divide."""
+_LINES = """
+duration_s | s | time | time | gpu__time_duration.sum; Duration s
+sm_percent | % | SM | SM throughput | sm__throughput.PEAK_elapsed; Compute (SM) Throughput %; SOL SM %
+memory_percent | % | mem | memory throughput | gpu__compute_memory_throughput.PEAK_elapsed; Memory Throughput %; SOL Memory %
+occupancy_percent | % | occ | occupancy | sm__warps_active.PEAK_active; Achieved Occupancy %
+l1_hit_percent | % | L1 | L1 hit rate | l1tex__t_sector_hit_rate.pct; L1/TEX Hit Rate %
+l2_hit_percent | % | L2 | L2 hit rate | lts__t_sector_hit_rate.pct; L2 Hit Rate %
+tensor_percent | % | tensor | tensor pipe | sm__pipe_tensor_cycles_active.PEAK_active; sm__inst_executed_pipe_tensor.PEAK_active
+load_sectors | ratio | ld | sectors a load | l1tex__average_t_sectors_per_request_GLOBAL_ld.ratio
+store_sectors | ratio | st | sectors a store | l1tex__average_t_sectors_per_request_GLOBAL_st.ratio
+load_conflicts | count | conflicts | load bank conflicts | l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum
+store_conflicts | count | - | store bank conflicts | l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum
+instructions | count | inst | warp instructions | smsp__inst_executed.sum; sm__inst_executed.sum; Executed Instructions inst
+dram_read_bytes | byte | - | DRAM read | dram__bytes_read.sum; dram__bytes_op_read.sum
+dram_write_bytes | byte | - | DRAM written | dram__bytes_write.sum; dram__bytes_op_write.sum
+dram_bytes | byte | DRAM | DRAM bytes | dram__bytes.sum
+"""  # noqa: E501
+_SHORT = {"PEAK": "avg.pct_of_peak_sustained", "GLOBAL": "pipe_lsu_mem_global_op"}
+_DRAM_RATES = ("dram__bytes.sum.per_second", "Memory Throughput byte/s")
+_MOST = 1e18
+_STALL = re.compile(r"smsp__pcsamp_warps_issue_stalled_(\w+)(?<!_not_issued)$")
+_STALL_RATIO = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio$")
+
+
+class Metric(NamedTuple):
+    """A metric: its key, unit, the head of its column (- where it has none), its words, and ncu's
+    names; with a unit behind it the name is that of the page of details.
+    """
+
+    key: str
+    unit: str
+    head: str
+    label: str
+    names: tuple[str, ...]
+
+
+def _metric(line: str) -> Metric:
+    for short, long in _SHORT.items():
+        line = line.replace(short, long)
+    key, unit, head, label, names = line.split(" | ")
+    return Metric(key, unit, head, label, tuple(names.split("; ")))
+
+
+METRICS = tuple(_metric(line) for line in _LINES.strip().splitlines())
+COUNTED = (*(each.names[0] for each in METRICS), "group:smsp__pcsamp_warp_stall_reasons")
+"""What ncu is asked for: 13 passes of each kernel on an H200."""
+
+
+class Advice(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rule of ncu's own says. `percent` is its estimate of what could be gained, of the
+    kernel's time where the scope is `global`, else of a part of it.
+    """
+
+    rule: Name
+    text: Text
+    percent: Number
+    scope: Name = ""
+
+
+class CountedKernel(msgspec.Struct, frozen=True, kw_only=True):
+    """Launches of one kernel with one grid and block: its metrics by their keys, sums of all
+    launches or means over their time. What was not counted is not there.
+
+    `stalls` has the samples of warps by what they waited for, without those that were selected to
+    issue; of a report without samples the warps that waited in a cycle.
+    """
+
+    name: Line
+    grid: Name = ""
+    block: Name = ""
+    launches: PositiveCount = 1
+    metrics: dict[Name, Number] = {}
+    stalls: dict[Name, Number] = {}
+    advice: list[Advice] = []
+
+    @property
+    def duration_s(self) -> float:
+        return self.metrics.get("duration_s", 0.0)
+
+
+def counted_kernel(
+    name: str, size: tuple[str, str], raw: Mapping[str, float], advice: Iterable[Advice] = ()
+) -> CountedKernel:
+    """A launch by ncu's own metrics in base units (s, byte, byte/s, %), its grid and block."""
+    raw = {key: value for key, value in raw.items() if abs(value) < _MOST}  # and no NaN
+    known = [each for each in advice if 0 < each.percent <= 100]
+    stalls = _matching(_STALL, raw) or _matching(_STALL_RATIO, raw)
+    stalls.pop("selected", None)
+    return CountedKernel(
+        name=short_text(name.replace("<unnamed>", "(anonymous namespace)"), 500),
+        grid=short_text(size[0]),
+        block=short_text(size[1]),
+        metrics=_metrics(raw),
+        stalls=stalls,
+        advice=sorted(known, key=lambda each: (each.scope != "global", -each.percent)),
+    )
+
+
+def short_text(text: str, most: int = 100) -> str:
+    """A text of a file on one line of so many characters."""
+    return cut(one_line(plain(text)), most)
+
+
+def _metrics(raw: Mapping[str, float]) -> dict[str, float]:
+    found = {}
+    for metric in METRICS:
+        values = [raw[name] for name in metric.names if name in raw]
+        if values and (values[0] or metric.unit != "ratio"):
+            found[metric.key] = values[0]
+    for key, operation in (("load_sectors", "ld"), ("store_sectors", "st")):
+        sectors = raw.get(f"l1tex__t_sectors_{_SHORT['GLOBAL']}_{operation}.sum")
+        requests = raw.get(f"l1tex__t_requests_{_SHORT['GLOBAL']}_{operation}.sum")
+        if sectors and requests:
+            found.setdefault(key, sectors / requests)
+    if "dram_read_bytes" in found and "dram_write_bytes" in found:
+        found.setdefault("dram_bytes", found["dram_read_bytes"] + found["dram_write_bytes"])
+    rates = [raw[name] for name in _DRAM_RATES if name in raw]
+    if rates and "duration_s" in found:
+        found.setdefault("dram_bytes", rates[0] * found["duration_s"])
+    return found
+
+
+def _matching(pattern: re.Pattern[str], raw: Mapping[str, float]) -> dict[str, float]:
+    return {match[1]: value for name, value in raw.items() if (match := pattern.match(name))}
+
+
+def grouped(kernels: Iterable[CountedKernel]) -> list[CountedKernel]:
+    """Launches of the same kernel, grid and block as one, the longest first."""
+    groups = defaultdict(list)
+    for kernel in kernels:
+        groups[kernel.name, kernel.grid, kernel.block].append(kernel)
+    merged = [together(group) for group in groups.values()]
+    return sorted(merged, key=lambda kernel: kernel.duration_s, reverse=True)
+
+
+def together(kernels: Sequence[CountedKernel]) -> CountedKernel:
+    """Several kernels as one of the first one's name: sums, and means weighted by time. A metric
+    that some kernel lacks is missing, but for a ratio, which is of those that have it.
+    """
+    metrics = {}
+    for metric in METRICS:
+        having = [kernel for kernel in kernels if metric.key in kernel.metrics]
+        if not having or (len(having) < len(kernels) and metric.unit != "ratio"):
+            continue
+        values = [kernel.metrics[metric.key] for kernel in having]
+        if metric.unit in SUMMED:
+            metrics[metric.key] = sum(values)
+            continue
+        weights = [kernel.duration_s or 1.0 for kernel in having]
+        weighted = zip(values, weights, strict=True)
+        metrics[metric.key] = sum(value * weight for value, weight in weighted) / sum(weights)
+    stalls: dict[str, float] = defaultdict(float)
+    for kernel in kernels:
+        for reason, samples in kernel.stalls.items():
+            stalls[reason] += samples
+    launches = sum(kernel.launches for kernel in kernels)
+    return msgspec.structs.replace(
+        kernels[0], launches=launches, metrics=metrics, stalls=dict(stalls)
+    )

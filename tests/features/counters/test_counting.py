@@ -1,0 +1,161 @@
+"""--ncu: what becomes of a run where ncu counts, fails, dies or hangs."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gpulab.core.wire import decode, split
+from gpulab.session.worker_process import usual_environment
+
+HERE = Path(__file__).parent
+SCENARIO = '''
+"""Counted: a scenario of two."""
+
+import torch
+
+from gpulab import Scenario, Work
+
+scenario = Scenario(topic="tests", params={"size": 64})
+
+
+@scenario.variant
+def first(lab, size):
+    """The baseline."""
+    data = torch.ones(size)
+    return Work(lambda: data + 1)
+
+
+@scenario.variant
+def second(lab, size):
+    """The other."""
+    data = torch.ones(size)
+    return Work(lambda: data + 1)
+
+
+@scenario.variant
+def raises(lab, size):
+    """Fails in ncu alone."""
+    raise ValueError("no such kernel")
+'''
+
+
+@pytest.fixture
+def count(tmp_path):
+    """Count a scenario where ncu ends so; findings and what was counted, by variant."""
+    file = tmp_path / "50%_counted.py"
+    file.write_text(SCENARIO)
+    stand_in = tmp_path / "ncu"
+    text = (HERE / "ncu_stand_in.py").read_text()
+    stand_in.write_text(f"#!{sys.executable}\n{text}")
+    stand_in.chmod(0o755)
+    shutil.copy(HERE / "exports" / "lessons.raw.csv", tmp_path / "printed.csv")
+
+    def run(ending, asked="", limit_s=60.0, printed=None):
+        (tmp_path / "ending").write_text(ending)
+        if printed is not None:
+            (tmp_path / "printed.csv").write_text(printed)
+        environment = usual_environment(1)
+        environment["PATH"] = str(tmp_path)
+        command = [sys.executable, HERE / "counting.py", file, asked, str(limit_s)]
+        done = subprocess.run(
+            command, capture_output=True, env=environment, timeout=100, check=False
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        lines = [split(line) for line in done.stdout.splitlines() if line]
+        return [decode(line[1]) for line in lines if line]
+
+    return run
+
+
+def findings(events):
+    kind = type(events[-1])
+    return [event.finding for event in events if isinstance(event, kind)]
+
+
+def counted(events):
+    return {event.variant: event for event in events if hasattr(event, "together")}
+
+
+def nothing_runs(folder):
+    pids = [int(pid) for pid in (folder / "pids").read_text().split()]
+    return not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_the_baseline_and_the_variant_that_is_named_are_counted(count, tmp_path):
+    events = count("counted", asked="second")
+    found = counted(events)
+    assert set(found) == {"first", "second"}
+    kernels = found["first"].kernels
+    assert kernels[0].name == "reduce_atomic(const float *, float *, int)"  # the longest
+    assert len(kernels) == 5
+    total = sum(kernel.metrics["dram_bytes"] for kernel in kernels)
+    assert found["first"].together.metrics["dram_bytes"] == pytest.approx(total)
+    report = Path(found["second"].report)
+    assert report.parent == tmp_path
+    assert report.exists()
+    assert [finding.code for finding in findings(events)] == ["counters_kept"] * 2
+
+
+def test_a_step_without_kernels_and_one_that_fails_are_told_apart(count):
+    events = count("==WARNING== No kernels were profiled.", asked="raises")
+    assert not counted(events)
+    without, failed = findings(events)
+    assert (without.code, without.variant) == ("no_kernels_counted", "first")
+    assert (failed.code, failed.variant) == ("counted_step_failed", "raises")
+    assert "no such kernel" in failed.values["message"]
+
+
+@pytest.mark.parametrize(
+    ("error", "codes"),
+    [
+        ("ERR_NVGPUCTRPERM - The user does not have permission", ["counters_not_allowed"]),
+        ("LibraryNotLoaded", ["ncu_not_loaded"]),
+        ("Profiling failed because a driver resource was unavailable.", ["counters_in_use"]),
+        ("Something else", ["counting_failed"] * 3),
+    ],
+)
+def test_why_nothing_was_counted_is_said(count, error, codes):
+    found = findings(count(f"==ERROR== {error}"))
+    assert [finding.code for finding in found] == codes
+    if len(codes) > 1:
+        assert found[0].values["message"] == error
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"), [("killed", "counting_failed"), ("hangs", "counting_too_long")]
+)
+def test_an_ncu_that_dies_or_hangs_leaves_nothing_behind(count, tmp_path, ending, code):
+    events = count(ending, asked="first", limit_s=3.0)
+    assert [finding.code for finding in findings(events)] == [code]
+    assert nothing_runs(tmp_path)
+
+
+def test_a_report_that_cannot_be_read_back_is_a_finding(count):
+    events = count("counted", asked="first", printed="==ERROR== cannot open it")
+    (finding,) = findings(events)
+    assert finding.code == "counting_failed"
+    assert "no table" in finding.values["message"]
+
+
+def test_without_ncu_nothing_is_counted(count, tmp_path):
+    (tmp_path / "ncu").unlink()
+    (finding,) = findings(count("counted"))
+    assert finding.code == "ncu_missing"
+
+
+def test_a_run_on_a_cpu_says_that_it_has_no_counters_and_is_measured(tmp_path):
+    result = tmp_path / "run.json"
+    command = [sys.executable, "-m", "gpulab", "--run", "batched_matmul", "--smoke"]
+    command += ["--device", "cpu", "--ncu", "--json", str(result)]
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    (run,) = json.loads(result.read_bytes())["runs"]
+    assert "counters_need_cuda" in [finding["code"] for finding in run["explanations"]]
+    assert run["outcome"] == "measured"
