@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import msgspec
 import torch
 
+from gpulab.core.counted_steps import StepsJob, StepsState
 from gpulab.engine.build import compiled
 from gpulab.engine.build.build import Build
 from gpulab.engine.measure.context import OpenedJob, open_job
@@ -29,7 +30,6 @@ from gpulab.engine.processes.device import release_memory
 from gpulab.engine.processes.failure import VariantError, first_line, forget
 from gpulab.engine.processes.reporting import Reporter
 from gpulab.engine.step_clock import call_each, wait_for
-from gpulab.core.counted_steps import StepsJob, StepsState
 from gpulab.proc.pipes import to_high_number
 from gpulab.report.sentences import sentence
 
@@ -70,9 +70,7 @@ def main() -> None:
     compiled.end()
 
 
-def _variant(
-    opened: OpenedJob, asked: StepsJob, name: str, told: BinaryIO
-) -> Iterator[StepsState]:
+def _variant(opened: OpenedJob, asked: StepsJob, name: str, told: BinaryIO) -> Iterator[StepsState]:
     """Build and warm a variant, and run its steps: yields what there is to say before and after."""
     build = opened.builder.build(opened.scenario.variants[name])
     try:

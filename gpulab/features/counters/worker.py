@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from gpulab.core.counted_steps import COMMAND, StepsJob, StepsState
 from gpulab.core.events import FindingMade, StageStarted
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import CountersOptions, Measure, TimeFunctions
@@ -23,7 +24,6 @@ from gpulab.core.text import file_name
 from gpulab.engine.processes.channel import Channel
 from gpulab.features.counters import findings
 from gpulab.features.counters.events import KernelsCounted
-from gpulab.core.counted_steps import COMMAND, StepsJob, StepsState
 from gpulab.features.counters.metrics import COUNTED, grouped, short_text, together
 from gpulab.features.counters.tables import kernels_of
 from gpulab.proc.spawn import Captured, HangsError, capture

@@ -147,7 +147,7 @@ class Sampler:
         self.package = str(self.asked(device=number))
         self.sets = [self.asked(do="supported", metrics=each) for each in SETS]
         sampled = {metric for metrics in self.sets for metric in metrics}
-        self.missing = [row.label for row in ROWS.values() if row.metric not in sampled]
+        self.missing = [row.label for row in ROWS.values() if not row.metrics <= sampled]
 
     def asked(self, **asked: Any) -> Any:
         """The answer. NoCountersError."""

@@ -15,11 +15,12 @@ import sys
 import time
 from contextlib import suppress
 from importlib import metadata, util
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-_COPIED, _COPIES, _HOST_COPIED = 1 << 28, 4, 1 << 26
-"""Bytes of a copy within the device, several times the L2 cache; how many; and over PCIe."""
+_COPIED, _COPIES = 1 << 28, 4
+"""Bytes of a copy, several times the L2 cache and the stream of samples; and how many inside."""
 _IDLE_S = 0.002
 """Around the work: the first sample begins at 0, and the last one may be incomplete."""
 
@@ -74,27 +75,29 @@ class Sampler:
     def _decoded(self) -> list[list[float]]:
         """What it is decoded from ends with this function, before the collector does."""
         data = self._collector.decode()
-        return [[each.start_timestamp, each.end_timestamp, *each.metric_values] for each in data]
+        rows = [[each.start_timestamp, each.end_timestamp, *each.metric_values] for each in data]
+        return [row for row in rows if all(map(isfinite, row))]
 
     def check(self, metrics: list[str], interval_ns: int) -> dict[str, Any]:
         """Samples of copies of known size: in the device, and from and to the host."""
-        one, other = ctypes.c_void_p(), ctypes.c_void_p()
-        host = ctypes.create_string_buffer(_HOST_COPIED)
-        inside, link = ctypes.c_size_t(_COPIED), ctypes.c_size_t(_HOST_COPIED)
-        for place in (one, other):
-            self._call("cuMemAlloc_v2", ctypes.byref(place), inside)
+        one, other, host = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        size = ctypes.c_size_t(_COPIED)
+        self._call("cuMemAlloc_v2", ctypes.byref(one), size)
+        self._call("cuMemAlloc_v2", ctypes.byref(other), size)
+        self._call("cuMemHostAlloc", ctypes.byref(host), size, 0)
         self.start(metrics, interval_ns)
         for _ in range(_COPIES):
-            self._call("cuMemcpyDtoD_v2", one, other, inside)
+            self._call("cuMemcpyDtoD_v2", one, other, size)
         self._call("cuCtxSynchronize")
-        samples = self.stop()
+        inside = self.stop()
         self.start(metrics, interval_ns)
-        self._call("cuMemcpyHtoD_v2", one, host, link)
-        self._call("cuMemcpyDtoH_v2", host, other, link)
-        over_link = self.stop()
-        for place in (one, other):
-            self._call("cuMemFree_v2", place)
-        return {"inside": [_COPIES * _COPIED, samples], "link": [_HOST_COPIED, over_link]}
+        self._call("cuMemcpyHtoD_v2", one, host, size)
+        self._call("cuMemcpyDtoH_v2", host, other, size)
+        link = self.stop()
+        self._call("cuMemFree_v2", one)
+        self._call("cuMemFree_v2", other)
+        self._call("cuMemFreeHost", host)
+        return {"inside": [_COPIES * _COPIED, inside], "link": [_COPIED, link]}
 
     def _open(self, metrics: list[str], interval_ns: int) -> None:
         if self._collector is not None:
