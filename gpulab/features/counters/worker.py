@@ -35,9 +35,10 @@ _MOST_KERNELS = 50
 _OF_ALL = {
     "ERR_NVGPUCTRPERM": findings.counters_not_allowed(),
     "driver resource was unavailable": findings.counters_in_use(),
-    "LibraryNotLoaded": findings.ncu_not_loaded(),
+    "Library": findings.ncu_not_loaded(),
+    "library": findings.ncu_not_loaded(),
 }
-"""What ncu says where no variant can be counted."""
+"""What is in ncu's errors where no variant can be counted."""
 
 
 def count(
@@ -86,15 +87,16 @@ def _counted(ncu: str, steps: StepsJob, report: Path) -> KernelsCounted | Findin
     try:
         report.unlink(missing_ok=True)
         done = _profile(ncu, steps, report)
-        if not report.exists():
-            return _why_not(variant, done)
         ways = ["--csv", "--page", "raw", "--print-units", "base"]
         printed = capture([ncu, "--import", str(report), *ways], _READ_LIMIT_S).output
-        kernels = grouped(kernels_of(printed.decode(errors="replace")))
     except HangsError:
         return findings.counting_too_long(variant, limit_s=_LIMIT_S)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         return findings.counting_failed(variant, message=short_text(str(error)))
+    try:
+        kernels = grouped(kernels_of(printed.decode(errors="replace")))
+    except ValueError:  # of a report without a kernel too
+        return _why_not(variant, done)
     return KernelsCounted(
         variant=variant,
         kernels=kernels[:_MOST_KERNELS],
@@ -114,18 +116,18 @@ def _profile(ncu: str, steps: StepsJob, report: Path) -> Captured:
 
 
 def _why_not(variant: str, done: Captured) -> Finding:
-    """Why ncu wrote no report, by what it and the process of the steps said."""
+    """Why ncu has no kernel, by what it and the process of the steps said."""
     lines = (done.output + done.errors).decode(errors="replace").splitlines()
-    said = [line for line in lines if line.startswith(("==ERROR==", "==WARNING=="))]
+    errors = [line.removeprefix("==ERROR==") for line in lines if line.startswith("==ERROR==")]
+    said = short_text(" ".join(map(str.strip, errors)), 300)
     for phrase, finding in _OF_ALL.items():
-        if any(phrase in line for line in said):
+        if phrase in said:
             return finding
     for line in lines:
         if line.startswith('{"variant"') and '"state":"failed"' in line:
             failed = msgspec.json.decode(line, type=StepsState)
             return findings.counted_step_failed(variant, message=short_text(failed.message, 300))
-    if any("No kernels were profiled" in line for line in said):
+    if not said and any("No kernels were profiled" in line for line in lines):
         return findings.no_kernels_counted(variant)
-    errors = " ".join(line.removeprefix("==ERROR==").strip() for line in said if "ERROR" in line)
-    message = errors or f"it ended with code {done.code}, and wrote no report"
-    return findings.counting_failed(variant, message=short_text(message, 300))
+    said = said or f"it ended with code {done.code}, and without a report that can be read"
+    return findings.counting_failed(variant, message=said)

@@ -13,7 +13,8 @@ from pathlib import Path
 HERE = Path(sys.argv[0]).parent
 ARGUMENTS = sys.argv[1:]
 if "--import" in ARGUMENTS:
-    print((HERE / "printed.csv").read_text())
+    report = Path(ARGUMENTS[ARGUMENTS.index("--import") + 1])
+    print((HERE / "printed.csv").read_text() if report.exists() else "==ERROR== no such file")
     sys.exit()
 ending = (HERE / "ending").read_text()
 if ending.startswith("==ERROR=="):

@@ -115,7 +115,7 @@ def test_a_step_without_kernels_and_one_that_fails_are_told_apart(count):
     ("error", "codes"),
     [
         ("ERR_NVGPUCTRPERM - The user does not have permission", ["counters_not_allowed"]),
-        ("LibraryNotLoaded", ["ncu_not_loaded"]),
+        ("Failed to load the profiler library", ["ncu_not_loaded"]),
         ("Profiling failed because a driver resource was unavailable.", ["counters_in_use"]),
         ("Something else", ["counting_failed"] * 3),
     ],
@@ -140,7 +140,7 @@ def test_a_report_that_cannot_be_read_back_is_a_finding(count):
     events = count("counted", asked="first", printed="==ERROR== cannot open it")
     (finding,) = findings(events)
     assert finding.code == "counting_failed"
-    assert "no table" in finding.values["message"]
+    assert "without a report that can be read" in finding.values["message"]
 
 
 def test_without_ncu_nothing_is_counted(count, tmp_path):
