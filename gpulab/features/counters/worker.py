@@ -11,6 +11,7 @@ import signal
 import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -27,7 +28,7 @@ from gpulab.features.counters.job import COMMAND, StepsJob, StepsState
 from gpulab.features.counters.metrics import COUNTED, grouped, short_text, together
 from gpulab.features.counters.tables import kernels_of
 from gpulab.proc.spawn import Captured, HangsError, capture
-from gpulab.proc.tree import kill_orphans
+from gpulab.proc.tree import exit_like, kill_orphans
 
 _LIMIT_S, _READ_LIMIT_S = 300.0, 60.0
 _MOST_KERNELS = 50
@@ -51,7 +52,7 @@ def count(
     """Report what ncu counts of the baseline and of what is asked for, of those that were measured,
     or why it counts nothing.
     """
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the run is stopped: ncu is ended with it
+    signal.signal(signal.SIGTERM, _stop)
     ncu = shutil.which("ncu")
     if job.device == "cpu" or job.ranks > 1 or ncu is None:
         missing = findings.ncu_missing()
@@ -79,6 +80,12 @@ def count(
         channel.emit(FindingMade(finding=counted, explains=True))
         if counted.variant is None:  # no other one can be counted either
             return
+
+
+def _stop(*_: object) -> NoReturn:
+    """End ncu, which has a session of its own, with this process: the run is stopped."""
+    kill_orphans()
+    exit_like(signal.SIGTERM)
 
 
 def _counted(ncu: str, steps: StepsJob, report: Path) -> KernelsCounted | Finding:
@@ -123,8 +130,8 @@ def _why_not(variant: str, done: Captured) -> Finding:
     for phrase, finding in _OF_ALL.items():
         if phrase in said:
             return finding
-    for line in lines:
-        if line.startswith('{"variant"') and '"state":"failed"' in line:
+    for line in done.output.splitlines():
+        if line.startswith(b'{"variant"') and b'"state":"failed"' in line:
             failed = msgspec.json.decode(line, type=StepsState)
             return findings.counted_step_failed(variant, message=short_text(failed.message, 300))
     if not said and any("No kernels were profiled" in line for line in lines):
