@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import signal
 import tempfile
-from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,9 +17,9 @@ import msgspec
 from gpulab.core.events import FindingMade, StageStarted
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import CountersOptions, Measure, TimeFunctions
-from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Stage
 from gpulab.core.text import file_name
+from gpulab.engine.measure.process_result import ProcessResult
 from gpulab.engine.processes.channel import Channel
 from gpulab.features.counters import findings
 from gpulab.features.counters.events import KernelsCounted
@@ -34,24 +33,18 @@ _LIMIT_S, _READ_LIMIT_S = 300.0, 60.0
 _MOST_KERNELS = 50
 """Of a step, in the event; all of them are in ncu's report."""
 _OF_ALL = {
-    "ERR_NVGPUCTRPERM": findings.counters_not_allowed(),
+    "err_nvgpuctrperm": findings.counters_not_allowed(),
     "driver resource was unavailable": findings.counters_in_use(),
-    "Library": findings.ncu_not_loaded(),
     "library": findings.ncu_not_loaded(),
 }
 """What is in ncu's errors where no variant can be counted."""
 
 
-def count(
-    job: Measure | TimeFunctions,
-    asked: CountersOptions,
-    measured: Collection[str],
-    choices: Sequence[Choice],
-    channel: Channel,
-) -> None:
+def count(job: Measure | TimeFunctions, measured: ProcessResult, channel: Channel) -> None:
     """Report what ncu counts of the baseline and of what is asked for, of those that were measured,
     or why it counts nothing.
     """
+    asked = job.counters or CountersOptions()
     signal.signal(signal.SIGTERM, _stop)
     ncu = shutil.which("ncu")
     if job.device == "cpu" or job.ranks > 1 or ncu is None:
@@ -62,7 +55,8 @@ def count(
             missing = findings.counters_of_ranks()
         channel.emit(FindingMade(finding=missing, explains=True))
         return
-    names = [info.name for info in job.subject.variants if info.name in measured]
+    there = {candidate.variant for candidate in measured.candidates}
+    names = [info.name for info in job.subject.variants if info.name in there]
     for name in names:
         if asked.variant not in ("", name) and name != names[0]:
             continue
@@ -70,7 +64,7 @@ def count(
         detail = "counting its kernels with ncu"
         channel.emit(StageStarted(stage=Stage.PROFILE, variant=name, detail=detail))
         channel.flush()
-        steps = StepsJob(job=job, variants=[name], choices=list(choices))
+        steps = StepsJob(job=job, variants=[name], choices=measured.choices)
         report = Path(f"{asked.report}-{file_name(name)}.ncu-rep")
         counted = _counted(ncu, steps, report)
         kill_orphans()
@@ -104,12 +98,8 @@ def _counted(ncu: str, steps: StepsJob, report: Path) -> KernelsCounted | Findin
         kernels = grouped(kernels_of(printed.decode(errors="replace")))
     except ValueError:  # of a report without a kernel too
         return _why_not(variant, done)
-    return KernelsCounted(
-        variant=variant,
-        kernels=kernels[:_MOST_KERNELS],
-        together=together(kernels),
-        report=str(report),
-    )
+    kept, whole = kernels[:_MOST_KERNELS], together(kernels)
+    return KernelsCounted(variant=variant, kernels=kept, together=whole, report=str(report))
 
 
 def _profile(ncu: str, steps: StepsJob, report: Path) -> Captured:
@@ -128,7 +118,7 @@ def _why_not(variant: str, done: Captured) -> Finding:
     errors = [line.removeprefix("==ERROR==") for line in lines if line.startswith("==ERROR==")]
     said = short_text(" ".join(map(str.strip, errors)), 300)
     for phrase, finding in _OF_ALL.items():
-        if phrase in said:
+        if phrase in said.lower():
             return finding
     for line in done.output.splitlines():
         if line.startswith(b'{"variant"') and b'"state":"failed"' in line:
