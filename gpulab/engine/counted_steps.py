@@ -21,8 +21,9 @@ from typing import Any, BinaryIO
 import msgspec
 import torch
 
-from gpulab.core.counted_steps import State, StepsJob, StepsState
+from gpulab.core.counted_steps import StepsJob, StepsState
 from gpulab.engine.build import compiled
+from gpulab.engine.build.build import Build
 from gpulab.engine.measure.context import OpenedJob, open_job
 from gpulab.engine.processes.channel import Channel
 from gpulab.engine.processes.device import release_memory
@@ -58,7 +59,7 @@ def main() -> None:
             message = first_line(error)
             if isinstance(error, VariantError):
                 message = sentence(error.finding)
-            failed = StepsState(variant=name, state=State.FAILED, message=message)
+            failed = StepsState(variant=name, state="failed", message=message)
             answers.write(msgspec.json.encode(failed) + b"\n")
             forget(error)
         compiled.reset()
@@ -78,35 +79,32 @@ def _variant(opened: OpenedJob, asked: StepsJob, name: str, told: BinaryIO) -> I
             for _ in range(_WARM_STEPS):  # what compiles and chooses does so now
                 build.restore()
                 wait_for(build.work.step())
-        yield StepsState(variant=name, state=State.READY)
+        yield StepsState(variant=name, state="ready")
         for _ in range(asked.rounds):
-            steps = _next_count(asked, told)
+            line = told.readline() if asked.wait else b"\n"
+            if not line:
+                raise EOFError("the line that begins its steps did not come")
+            steps = int(line) if line.strip() else asked.steps
             if not steps:
                 return
-            build.restore()
-            opened.wait()
-            with build.context(), ExitStack() as profiled:
-                if opened.device.type == "cuda":
-                    cuda: Any = torch.cuda
-                    profiled.enter_context(cuda.profiler.profile())
-                    profiled.enter_context(cuda.nvtx.range(f"gpulab:{name}"))
-                begin = time_ns()
-                wait_for(call_each(repeat(build.work.step, steps)))
-                opened.wait()
-                end = time_ns()
-            yield StepsState(
-                variant=name, state=State.DONE, begin_ns=begin, end_ns=end, steps=steps
-            )
+            yield _round(opened, build, name, steps)
     finally:
         build.close()
 
 
-def _next_count(asked: StepsJob, told: BinaryIO) -> int:
-    """Return how many steps the next round has; 0: none is wanted."""
-    line = told.readline() if asked.wait else b"\n"
-    if not line:
-        raise EOFError("the line that begins its steps did not come")
-    return int(line) if line.strip() else asked.steps
+def _round(opened: OpenedJob, build: Build, name: str, steps: int) -> StepsState:
+    with build.context(), ExitStack() as profiled:
+        build.restore()
+        opened.wait()
+        if opened.device.type == "cuda":
+            cuda: Any = torch.cuda
+            profiled.enter_context(cuda.profiler.profile())
+            profiled.enter_context(cuda.nvtx.range(f"gpulab:{name}"))
+        begin = time_ns()
+        wait_for(call_each(repeat(build.work.step, steps)))
+        opened.wait()
+        end = time_ns()
+    return StepsState(variant=name, state="done", begin_ns=begin, end_ns=end, steps=steps)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from glob import escape
+from itertools import chain
 from pathlib import Path
 
 from gpulab.core.files import is_held, open_regular
@@ -27,7 +28,7 @@ from gpulab.session.store import Store
 
 def prune(runs: Sequence[PastRun], keep: int) -> tuple[int, int]:
     """Delete the files of these runs beyond the newest `keep` of each scenario, and their memory
-    snapshots; returns how many files that were, and their bytes. OSError.
+    snapshots and counters; returns how many files that were, and their bytes. OSError.
     """
     folder = runs_folder()
     seen: Counter[tuple[str, str]] = Counter()
@@ -38,7 +39,8 @@ def prune(runs: Sequence[PastRun], keep: int) -> tuple[int, int]:
         path = Path(run.run_file)
         if seen[scenario] <= keep or path.parent != folder or not _is_ours_alone(path):
             continue
-        for file in (path, *folder.glob(f"{escape(path.stem)}-*.pickle")):
+        beside = (folder.glob(f"{escape(path.stem)}-*{end}") for end in (".pickle", ".ncu-rep"))
+        for file in (path, *chain.from_iterable(beside)):
             sizes.append(file.lstat().st_size)
             file.unlink()
     return len(sizes), sum(sizes)

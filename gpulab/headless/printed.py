@@ -79,7 +79,7 @@ def _asked_for(report: RunReport, options: Options) -> list[Block]:
     asked_for = [
         view
         for view in views(*Section)
-        if view.place in places or (view.flag and getattr(options, view.flag))
+        if view.place in places or (view.flag and options.given(view.flag))
     ]
     return blocks_of(asked_for, report)
 

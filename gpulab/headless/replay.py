@@ -107,6 +107,7 @@ def _original_flags(options: Options, request: RunRequest | None) -> Options:
     return replace(
         options,
         memory=profile is not None and profile.memory is not None,
+        ncu=job.counters.variant if job.counters else None,
         retune=job.retune,
         counters=request.counters_s,
         telemetry=None if telemetry == TELEMETRY_ON and not job.quick else telemetry,

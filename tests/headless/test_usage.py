@@ -43,6 +43,7 @@ MISTAKES = [
     ([*RUN, "--time", "2", "--time", "3"], "argument --time: given twice: write it once"),
     ([*RUN, "--time", "nan"], f"--time 'nan': {SECONDS}"),
     ([*RUN, "--width", "100%"], "write a share, such as 3%"),
+    ([*RUN, "--counters", "5us"], "write 10us to 100us"),
     ([*RUN, "--device", "tpu"], "write cpu, cuda or cuda:N"),
     ([*RUN, "--threads", "9999"], "this process may use"),
     ([*RUN, "--telemetry", "yes"], "write on, off, or a GPU's index or UUID"),

@@ -12,7 +12,7 @@ from gpulab.catalog.catalog import read_file
 from gpulab.core.jobs import Calibrate, Measure, ProfileOptions, TimeFunctions
 from gpulab.core.limits import SOURCE_BYTES
 from gpulab.core.statuses import CeilingChoice, Clock
-from gpulab.options import Options, UsageError
+from gpulab.options import Options, UsageError, flag_of
 from gpulab.session import requests, settings
 from gpulab.session.following import entry_of
 from gpulab.session.requests import calibration_request, request_for, values_to_sweep
@@ -188,8 +188,21 @@ def test_a_run_ends_with_a_profile_where_it_is_long_enough_or_asked_for(
     assert request_of(**options).profile == profile
 
 
+def test_counters_are_of_a_variant_that_is_there(request_of):
+    assert request_of().job.counters is None
+    assert request_of(ncu="").job.counters.variant == ""
+    with pytest.raises(UsageError, match="--ncu c: no such variant; it has"):
+        request_of(ncu="c")
+
+
 def test_a_trace_is_named_from_the_root(request_of):
     assert Path(request_of(trace=Path("t.json")).profile.trace).is_absolute()
+
+
+@pytest.mark.parametrize(("given", "interval_s"), [(None, None), ("50us", 50e-6), ("2e-05", 2e-5)])
+def test_counters_are_sampled_where_they_are_asked_for(request_of, given, interval_s):
+    value = None if given is None else flag_of("counters").value(given, "--counters ")
+    assert request_of(counters=value).counters_s == pytest.approx(interval_s)
 
 
 def test_functions_are_timed_and_nothing_is_compared(request_of):

@@ -95,20 +95,12 @@ def serve(channel: Channel, receive: Receive, forks: ForkGuard, *, ready: bool =
         if results.left_running:
             left_running = processes_left_running(count=results.left_running)
             channel.emit(FindingMade(finding=left_running))
-        _count_kernels(channel, job, results)
+        counters = present("counters.worker") if job.counters else None
+        if counters is not None and results.before is not None:
+            counters.count(job, results.before, channel)
     channel.position.move(Stage.END)
     channel.emit(WorkerDone(sent=channel.sent))
     channel.flush()
-
-
-def _count_kernels(channel: Channel, job: Measure | TimeFunctions, results: RunResults) -> None:
-    """Have counters read in processes of their own, where that was asked for."""
-    if job.counters is None or results.before is None:
-        return
-    counters = present("counters.worker")
-    if counters is not None:
-        measured = {candidate.variant for candidate in results.before.candidates}
-        counters.count(job, job.counters, measured, results.before.choices, channel)
 
 
 def _run(

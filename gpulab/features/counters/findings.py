@@ -21,11 +21,11 @@ def counters_of_ranks() -> None: ...
     "/etc/modprobe.d/counters.conf, and restart; a container needs --cap-add=SYS_ADMIN"
 )
 def counters_not_allowed() -> None: ...
-@finding("nothing was counted: ncu could not load its library, or the driver's (LibraryNotLoaded)")
+@finding("nothing was counted: ncu could not load its library, or that of the driver")
 def ncu_not_loaded() -> None: ...
 @finding(
-    "nothing was counted: another tool has the counters, such as DCGM, or this lab's telemetry "
-    "(--telemetry off)"
+    "nothing was counted: another tool has the counters, such as DCGM (dcgmi profile --pause), or "
+    "this lab's telemetry (--telemetry off)"
 )
 def counters_in_use() -> None: ...
 @finding("not counted: ncu failed: {message}", rank=Rank.EXPLAINING)

@@ -19,14 +19,14 @@ SUMMED = ("s", "byte", "count")
 """Units that add up; of percent and ratios the mean counts. A ratio of 0 had nothing to divide."""
 _LINES = """
 duration_s | s | time | time | gpu__time_duration.sum; Duration s
-sm_percent | % | SM | SM throughput | sm__throughput.PEAK_elapsed; Compute (SM) Throughput %; SOL SM %
-memory_percent | % | mem | memory throughput | gpu__compute_memory_throughput.PEAK_elapsed; Memory Throughput %; SOL Memory %
-occupancy_percent | % | occ | occupancy | sm__warps_active.PEAK_active; Achieved Occupancy %
+sm_percent | % | SM | SM throughput | sm__throughput.avg.pct_of_peak_sustained_elapsed; Compute (SM) Throughput %; SOL SM %
+memory_percent | % | mem | memory throughput | gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed; Memory Throughput %; SOL Memory %
+occupancy_percent | % | occ | occupancy | sm__warps_active.avg.pct_of_peak_sustained_active; Achieved Occupancy %
 l1_hit_percent | % | L1 | L1 hit rate | l1tex__t_sector_hit_rate.pct; L1/TEX Hit Rate %
 l2_hit_percent | % | L2 | L2 hit rate | lts__t_sector_hit_rate.pct; L2 Hit Rate %
-tensor_percent | % | tensor | tensor pipe | sm__pipe_tensor_cycles_active.PEAK_active; sm__inst_executed_pipe_tensor.PEAK_active
-load_sectors | ratio | ld | sectors a load | l1tex__average_t_sectors_per_request_GLOBAL_ld.ratio
-store_sectors | ratio | st | sectors a store | l1tex__average_t_sectors_per_request_GLOBAL_st.ratio
+tensor_percent | % | tensor | tensor pipe | sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active; sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active
+load_sectors | ratio | ld | sectors a load | l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio
+store_sectors | ratio | st | sectors a store | l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio
 load_conflicts | count | conflicts | load bank conflicts | l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum
 store_conflicts | count | - | store bank conflicts | l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum
 instructions | count | inst | warp instructions | smsp__inst_executed.sum; sm__inst_executed.sum; Executed Instructions inst
@@ -34,7 +34,6 @@ dram_read_bytes | byte | - | DRAM read | dram__bytes_read.sum; dram__bytes_op_re
 dram_write_bytes | byte | - | DRAM written | dram__bytes_write.sum; dram__bytes_op_write.sum
 dram_bytes | byte | DRAM | DRAM bytes | dram__bytes.sum
 """  # noqa: E501
-_SHORT = {"PEAK": "avg.pct_of_peak_sustained", "GLOBAL": "pipe_lsu_mem_global_op"}
 _DRAM_RATES = ("dram__bytes.sum.per_second", "Memory Throughput byte/s")
 _MOST = 1e18
 _STALL = re.compile(r"smsp__pcsamp_warps_issue_stalled_(\w+)(?<!_not_issued)$")
@@ -54,8 +53,6 @@ class Metric(NamedTuple):
 
 
 def _metric(line: str) -> Metric:
-    for short, long in _SHORT.items():
-        line = line.replace(short, long)
     key, unit, head, label, names = line.split(" | ")
     return Metric(key, unit, head, label, tuple(names.split("; ")))
 
@@ -127,8 +124,8 @@ def _metrics(raw: Mapping[str, float]) -> dict[str, float]:
         if values and (values[0] or metric.unit != "ratio"):
             found[metric.key] = values[0]
     for key, operation in (("load_sectors", "ld"), ("store_sectors", "st")):
-        sectors = raw.get(f"l1tex__t_sectors_{_SHORT['GLOBAL']}_{operation}.sum")
-        requests = raw.get(f"l1tex__t_requests_{_SHORT['GLOBAL']}_{operation}.sum")
+        sectors = raw.get(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{operation}.sum")
+        requests = raw.get(f"l1tex__t_requests_pipe_lsu_mem_global_op_{operation}.sum")
         if sectors and requests:
             found.setdefault(key, sectors / requests)
     if "dram_read_bytes" in found and "dram_write_bytes" in found:

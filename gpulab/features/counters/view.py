@@ -92,6 +92,8 @@ def _differences(first: Mapping[str, float], second: Mapping[str, float]) -> str
         before, after = first.get(metric.key), second.get(metric.key)
         if before is None or after is None or before == after or metric.key in _PARTS:
             continue
+        if metric.unit == "%" and abs(after - before) < 1:
+            continue
         if not before or not after:
             words = f"{metric.label} {_cell(metric, before)} → {_cell(metric, after)}"
             found.append((inf, words))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import select
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from math import ceil, expm1
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from gpulab.core.counted_steps import COMMAND, State, StepsJob, StepsState
+from gpulab.core.counted_steps import COMMAND, StepsJob, StepsState
 from gpulab.core.estimate import Estimate
 from gpulab.core.events import Event
 from gpulab.core.findings import Finding
@@ -20,7 +21,7 @@ from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.payloads import Choice
 from gpulab.features.counters_in_time import environment, events, findings
 from gpulab.features.counters_in_time.rows import ROWS, SETS, START, columns, rows_of
-from gpulab.proc.spawn import DEVNULL, PIPE, spawn
+from gpulab.proc.spawn import DEVNULL, PIPE, TimeoutExpired, spawn
 from gpulab.proc.tree import kill_group
 from gpulab.session.worker_process import worker_environment
 from gpulab.stats.statistics import log_ratios, median_estimate
@@ -72,6 +73,20 @@ def probe() -> tuple[str, Finding | None]:
     return f"cupti-python {sampler.package}{missing}", None
 
 
+def _package_needed(_: str = "") -> Finding:
+    return findings.counters_need_package(install=environment.install_line())
+
+
+_REASONS: Mapping[str, Callable[[str], Finding]] = {
+    "No module named": _package_needed,
+    "PermissionError": lambda _: findings.counters_not_permitted(fix=_FIX),
+    "INSUFFICIENT_PRIVILEGES": lambda _: findings.counters_not_permitted(fix=_FIX),
+    "libcuda": lambda error: findings.counters_need_gpu(message=error),
+    "no GPU": lambda error: findings.counters_need_gpu(message=error),
+}
+"""By what an error of the sampler says."""
+
+
 class Talk:
     """A process that answers lines with lines. `stop` wakes whoever waits for an answer."""
 
@@ -93,20 +108,25 @@ class Talk:
             ready, _, _ = select.select([output, *self._stop], [], [], _ANSWER_S)
             data = os.read(output, 1 << 18) if ready == [output] else b""
             if not data:
-                self.close()
-                code = self._process.returncode
-                end = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
-                end = end if ready else "no answer"
+                end = self._end() if ready else "no answer"
                 raise NoCountersError(findings.counters_ended(process=self._name, end=end))
             self._partial += data
         answer, _, self._partial = self._partial.partition(b"\n")
         return answer
 
+    def _end(self) -> str:
+        self.close()
+        code = self._process.returncode
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
     def close(self) -> None:
+        """End it; one that hangs in the driver is not waited for."""
         if self._process.returncode is None:
             kill_group(self._process.pid, signal.SIGKILL)
-        with self._process:
-            pass
+        with suppress(TimeoutExpired):
+            self._process.wait(5.0)
+        for pipe in (self._process.stdin, self._process.stdout):
+            pipe.close()  # type: ignore[union-attr]
 
 
 class Sampler:
@@ -127,7 +147,7 @@ class Sampler:
         self.package = str(self.asked(device=number))
         self.sets = [self.asked(do="supported", metrics=each) for each in SETS]
         sampled = {metric for metrics in self.sets for metric in metrics}
-        self.missing = [row.label for row in ROWS.values() if row.metric not in sampled]
+        self.missing = [row.label for row in ROWS.values() if not row.metrics <= sampled]
 
     def asked(self, **asked: Any) -> Any:
         """The answer. NoCountersError."""
@@ -135,12 +155,9 @@ class Sampler:
             asked["interval_ns"] = self.interval_ns
         said = msgspec.json.decode(self._talk.ask(msgspec.json.encode(asked)))
         error = said.get("error", "")
-        if "No module named" in error:
-            raise NoCountersError(_package_needed())
-        if "PermissionError" in error or "INSUFFICIENT_PRIVILEGES" in error:
-            raise NoCountersError(findings.counters_not_permitted(fix=_FIX))
-        if "libcuda" in error or "cuInit" in error or "cuDevice" in error:
-            raise NoCountersError(findings.counters_need_gpu(message=error))
+        for words, reason in _REASONS.items():
+            if words in error:
+                raise NoCountersError(reason(error))
         if error:
             raise NoCountersError(findings.counters_failed(message=error))
         return said["answer"]
@@ -154,10 +171,6 @@ class Sampler:
                 at = 2 + self.sets[0].index(row.metric)
                 counted = row.bytes * sum(sample[at] for sample in samples if sample[0])
                 yield name, counted / size / (1 + (name == "l2"))  # there read and written
-
-
-def _package_needed() -> Finding:
-    return findings.counters_need_package(install=environment.install_line())
 
 
 class _Sampling:
@@ -197,14 +210,13 @@ class _Sampling:
                 self._state(self._next)
                 yield events.CountersSampled(variant=name, sampled=self._variant(name))
             except NoCountersError as error:
+                self.findings.append(replace(error.reason, variant=name))
                 if error.reason.code != findings.counters_failed.code:
-                    raise
-                message = str(error.reason.values["message"])
-                self.findings.append(findings.counters_failed(name, message=message))
+                    return
 
     def _state(self, line: bytes) -> StepsState:
         state = msgspec.json.decode(self._talk.ask(line), type=StepsState)
-        failed = state.state == State.FAILED
+        failed = state.state == "failed"
         self._next = b"" if failed else b"0"  # after one that failed, the next comes by itself
         if failed:
             raise NoCountersError(findings.counters_failed(message=state.message))
@@ -252,7 +264,7 @@ class _Sampling:
             cost=self._cost(count) if first else None,
         )
 
-    def _cost(self, count: int) -> Estimate | None:
+    def _cost(self, count: int) -> Estimate:
         """What sampling adds to the same steps, by pairs in which either is first in turn."""
         took: tuple[list[float], list[float]] = [], []
         for pair in range(_PAIRS):
@@ -263,7 +275,7 @@ class _Sampling:
                 if on:
                     self._sampler.asked(do="stop", decode=False)
         ratio = median_estimate(log_ratios(took[1], took[0]))
-        if ratio is None or ratio.low is None or ratio.high is None:
-            return None
-        low, high = expm1(ratio.low), expm1(ratio.high)
-        return Estimate(value=expm1(ratio.value), low=low, high=high, n=ratio.n)
+        assert ratio is not None
+        return replace(
+            ratio, **{end: expm1(getattr(ratio, end)) for end in ("value", "low", "high")}
+        )

@@ -25,6 +25,14 @@ class SampledSteps(msgspec.Struct, frozen=True, kw_only=True):
     rows: dict[Name, list[Amount]]
     per_step: dict[Name, Amount]
     cost: Estimate | None = None
+    over_declared: Amount | None = None
+    """Bytes of device memory over those that a step declares to move there; of the report."""
+
+    @property
+    def moved_bytes(self) -> float | None:
+        """Bytes of device memory that a step reads and writes."""
+        moved = [self.per_step.get(name) for name in ("dram_read", "dram_write")]
+        return None if None in moved else sum(filter(None, moved))
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):

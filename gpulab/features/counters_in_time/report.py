@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from gpulab.features.counters_in_time import result
 from gpulab.features.counters_in_time.events import CountersEnded, CountersSampled
 from gpulab.report.feature import Draft, Feature, Section, View
@@ -9,9 +11,14 @@ from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import VariantState
 
 
-def _add_to_variant(_: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
+def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
     event = variant.last(CountersSampled)
-    return report.with_parts(counters_in_time=event.sampled) if event else report
+    if event is None:
+        return report
+    sampled, job = event.sampled, draft.state.timed_job
+    if sampled.moved_bytes is not None and report.bytes and job and not job.declares_bytes_of_link:
+        sampled = replace(sampled, over_declared=sampled.moved_bytes / report.bytes)
+    return report.with_parts(counters_in_time=sampled)
 
 
 def _add_to_run(draft: Draft, report: RunReport) -> RunReport:

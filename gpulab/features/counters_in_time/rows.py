@@ -24,6 +24,11 @@ class Row:
     bytes: int = 0
     over: str = ""
 
+    @property
+    def metrics(self) -> set[str]:
+        """The counters that it needs."""
+        return {self.metric, self.over or self.metric}
+
 
 ROWS: Mapping[str, Row] = {
     "dram_read": Row("DRAM read", _READ, 1),
@@ -63,7 +68,7 @@ def rows_of(sampled: Columns, low: float, high: float, bins: int) -> dict[str, l
     lengths = [end - start for start, end in zip(sampled[START], sampled[END], strict=True)]
     rows = {}
     for name, row in ROWS.items():
-        if row.metric not in sampled:
+        if not row.metrics <= sampled.keys():
             continue
         scale, amounts = row.bytes * 1e9, sampled[row.metric]
         over = sampled.get(row.over, lengths)

@@ -13,12 +13,14 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from importlib import metadata, util
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-_COPIED, _COPIES, _HOST_COPIED = 1 << 28, 4, 1 << 26
-"""Bytes of a copy within the device, several times the L2 cache; how many; and over PCIe."""
+_COPIED, _COPIES = 1 << 28, 4
+"""Bytes of a copy, several times the L2 cache and the stream of samples; and how many inside."""
 _IDLE_S = 0.002
 """Around the work: the first sample begins at 0, and the last one may be incomplete."""
 
@@ -26,7 +28,9 @@ _IDLE_S = 0.002
 class Sampler:
     """Makes a collector for each pass: a second decode of one ends in a segmentation fault."""
 
-    def __init__(self, device: int) -> None:
+    def __init__(self, device: int | None) -> None:
+        if device is None:
+            raise OSError("no GPU: this run is on the CPU")
         _preload()
         self._cuda = ctypes.CDLL("libcuda.so.1")
         number, context = ctypes.c_int(), ctypes.c_void_p()
@@ -34,31 +38,29 @@ class Sampler:
         self._call("cuDeviceGet", ctypes.byref(number), device)
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), number)
         self._call("cuCtxSetCurrent", context)
-        from cupti import pm_sampling  # the context comes first
+        from cupti import cupti, pm_sampling  # the context comes first
 
         self._make, self._device = pm_sampling.Collector, device
+        self._error = cupti.cuptiError
         self.version = metadata.version("cupti-python")
         self._collector: Any = None
 
     def _call(self, name: str, *arguments: Any) -> None:
         if code := getattr(self._cuda, name)(*arguments):
-            raise OSError(f"{name} returned {code}")
+            kind = "no GPU: " * name.startswith(("cuInit", "cuDeviceGet"))
+            raise OSError(f"{kind}{name} returned {code}")
 
     def supported(self, metrics: list[str], interval_ns: int) -> list[str]:
         """Those that can be sampled together."""
         fitting: list[str] = []
         for metric in metrics:
-            self._enable()
-            try:
-                self._configure([*fitting, metric], interval_ns)
+            with suppress(ValueError, self._error):
+                self._open([*fitting, metric], interval_ns)
                 fitting.append(metric)
-            except Exception:
-                continue
         return fitting
 
     def start(self, metrics: list[str], interval_ns: int) -> None:
-        self._enable()
-        self._configure(metrics, interval_ns)
+        self._open(metrics, interval_ns)
         self._collector.start()
         time.sleep(_IDLE_S)
 
@@ -66,41 +68,44 @@ class Sampler:
         """The samples: start and end in ns of the system's clock, and a value a metric."""
         time.sleep(_IDLE_S)
         self._collector.stop()
-        data = self._collector.decode() if decode else ()
-        samples = [[each.start_timestamp, each.end_timestamp, *each.metric_values] for each in data]
+        samples = self._decoded() if decode else []
         self._collector.disable()
         return samples
 
+    def _decoded(self) -> list[list[float]]:
+        """What it is decoded from ends with this function, before the collector does."""
+        data = self._collector.decode()
+        rows = [[each.start_timestamp, each.end_timestamp, *each.metric_values] for each in data]
+        return [row for row in rows if all(map(isfinite, row))]
+
     def check(self, metrics: list[str], interval_ns: int) -> dict[str, Any]:
         """Samples of copies of known size: in the device, and from and to the host."""
-        one, other = ctypes.c_void_p(), ctypes.c_void_p()
-        host = ctypes.create_string_buffer(_HOST_COPIED)
-        inside, link = ctypes.c_size_t(_COPIED), ctypes.c_size_t(_HOST_COPIED)
-        for place in (one, other):
-            self._call("cuMemAlloc_v2", ctypes.byref(place), inside)
+        one, other, host = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        size = ctypes.c_size_t(_COPIED)
+        self._call("cuMemAlloc_v2", ctypes.byref(one), size)
+        self._call("cuMemAlloc_v2", ctypes.byref(other), size)
+        self._call("cuMemHostAlloc", ctypes.byref(host), size, 0)
         self.start(metrics, interval_ns)
         for _ in range(_COPIES):
-            self._call("cuMemcpyDtoD_v2", one, other, inside)
+            self._call("cuMemcpyDtoD_v2", one, other, size)
         self._call("cuCtxSynchronize")
-        samples = self.stop()
+        inside = self.stop()
         self.start(metrics, interval_ns)
-        self._call("cuMemcpyHtoD_v2", one, host, link)
-        self._call("cuMemcpyDtoH_v2", host, other, link)
-        over_link = self.stop()
-        for place in (one, other):
-            self._call("cuMemFree_v2", place)
-        return {"inside": [_COPIES * _COPIED, samples], "link": [_HOST_COPIED, over_link]}
+        self._call("cuMemcpyHtoD_v2", one, host, size)
+        self._call("cuMemcpyDtoH_v2", host, other, size)
+        link = self.stop()
+        self._call("cuMemFree_v2", one)
+        self._call("cuMemFree_v2", other)
+        self._call("cuMemFreeHost", host)
+        return {"inside": [_COPIES * _COPIED, inside], "link": [_COPIED, link]}
 
-    def _enable(self) -> None:
+    def _open(self, metrics: list[str], interval_ns: int) -> None:
         if self._collector is not None:
             self._collector.disable()
         self._collector = self._make(device_index=self._device)
         self._collector.enable()
-
-    def _configure(self, metrics: list[str], interval_ns: int) -> None:
-        self._collector.configure(
-            metrics=metrics, hardware_buffer_size=1 << 28, sampling_interval=interval_ns
-        )
+        how = {"hardware_buffer_size": 1 << 28, "sampling_interval": interval_ns}
+        self._collector.configure(metrics=metrics, **how)
 
 
 def _preload() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from gpulab.core.units import byte_count, rate, seconds, times
+from gpulab.core.units import byte_count, plural, rate, seconds, times
 from gpulab.draw.area import Area
 from gpulab.draw.blocks import Block, Fitted, Group, Text, columns_table
 from gpulab.draw.canvas import Canvas
@@ -50,7 +50,8 @@ def _charts(sampling: Sampling, sampled: Sequence[VariantReport], width: int) ->
         table.add_column(head, justify="right", no_wrap=True)
     for variant in sampled:
         steps: SampledSteps = variant.counters_in_time
-        words = f"{round(steps.shown_s / steps.step_s)} x {seconds(steps.step_s)}"
+        count = round(steps.shown_s / steps.step_s)
+        words = f"{plural(count, 'step')} of {seconds(steps.step_s)}"
         table.add_row(Text(variant.name, "bold"), Text(words, "dim"), "", "")
         own = max(1, round(cells * steps.shown_s / longest))
         for name, values in steps.rows.items():
@@ -81,15 +82,16 @@ def _means(values: Sequence[float], count: int) -> list[float]:
 
 def _notes(report: RunReport, variant: VariantReport) -> Iterator[str]:
     steps: SampledSteps = variant.counters_in_time
-    moved = [steps.per_step[name] for name in ("dram_read", "dram_write") if name in steps.per_step]
-    words = f"{variant.name}: {byte_count(sum(moved))} of device memory a step"
-    if variant.bytes:
-        words += f", {times(sum(moved) / variant.bytes)} of what it declares"
-    known = report.ceilings.ceilings if report.get("ceilings") else ()
-    roofs = [each.median for each in known if each.roof == "memory" and each.steady]
-    if roofs:
-        words += f"; {sum(moved) / steps.step_s / max(roofs):.0%} of the measured roof"
-    yield f"{words}; {steps.steps:,} steps, a sample every {seconds(steps.interval_s)}"
+    words = f"{variant.name}: {steps.steps:,} steps, a sample every {seconds(steps.interval_s)}"
+    if steps.moved_bytes is not None:
+        words += f"; {byte_count(steps.moved_bytes)} of device memory a step"
+        known = report.ceilings.ceilings if report.get("ceilings") else ()
+        roofs = [each.median for each in known if each.roof == "memory" and each.steady]
+        if roofs:
+            words += f", {steps.moved_bytes / steps.step_s / max(roofs):.0%} of the measured roof"
+    if steps.over_declared is not None:
+        words += f", {times(steps.over_declared)} of what it declares"
+    yield words
     if (cost := steps.cost) and cost.low is not None and cost.high is not None:
         ends = f"{cost.low:+.1%} to {cost.high:+.1%}"
         yield f"sampling adds {cost.value:+.1%} ({ends}) to {variant.name}, by {cost.n} pairs"

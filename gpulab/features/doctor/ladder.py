@@ -9,7 +9,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from gpulab.catalog.needs import has_gpu, torch_hip
+from gpulab.catalog.needs import has_gpu, torch_hip, torch_version
 from gpulab.core.findings import Finding
 from gpulab.core.machine import CheckStatus, DriverProbe, MachineCheck
 from gpulab.features import part
@@ -24,9 +24,11 @@ _CAP_SYS_ADMIN = 1 << 21
 
 def ladder(driver: DriverProbe) -> list[MachineCheck]:
     """A check for each way."""
+    fix = "" if torch_version() else "pip install torch"
+    by_torch = "operations, their FLOPs, and bytes of their operands"
     rungs = [
         _rung("declared work", "bytes and FLOPs that a scenario declares"),
-        _rung("torch's counts", "operations, their FLOPs, and bytes of their operands"),
+        _rung("torch's counts", by_torch, "efficiency of operations", fix),
     ]
     sees = {
         "GPM": "SMs, tensor cores and DRAM in telemetry",
@@ -42,22 +44,17 @@ def ladder(driver: DriverProbe) -> list[MachineCheck]:
     else:
         rungs += [_rung(name, "no NVIDIA GPU", enables, _GPU) for name, enables in sees.items()]
     if (hip := torch_hip()) or Path("/dev/kfd").exists():
-        result = f"torch for ROCm: {hip or 'none'}; scenarios run on the CPU, nothing of it is read"
+        result = "scenarios run on the CPU; no telemetry, no counters"
+        result = f"torch for ROCm: {hip or 'none'}; {result}"
         rungs.append(_rung("AMD GPU", result, "runs on a GPU", _GPU))
     return rungs
 
 
-def _rung(name: str, result: str, enables: str = "", fix: str = "") -> MachineCheck:
+def _rung(name: str, result: str, enables: str | None = None, fix: str = "") -> MachineCheck:
     """One that works, or with what fixes it one that does not."""
-    if not fix:
-        return MachineCheck(name=f"counts: {name}", status=CheckStatus.OK, result=result)
-    return MachineCheck(
-        name=f"counts: {name}",
-        status=CheckStatus.MISSING,
-        result=result,
-        enables=enables,
-        fix=fix,
-    )
+    name, status = f"counts: {name}", CheckStatus.MISSING if fix else CheckStatus.OK
+    enables = enables if fix else None
+    return MachineCheck(name=name, status=status, result=result, enables=enables, fix=fix or None)
 
 
 def _gpm(driver: DriverProbe) -> tuple[str, str]:

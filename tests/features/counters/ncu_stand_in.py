@@ -13,13 +13,18 @@ from pathlib import Path
 HERE = Path(sys.argv[0]).parent
 ARGUMENTS = sys.argv[1:]
 if "--import" in ARGUMENTS:
-    print((HERE / "printed.csv").read_text())
+    report = Path(ARGUMENTS[ARGUMENTS.index("--import") + 1])
+    print((HERE / "printed.csv").read_text() if report.exists() else "==ERROR== no such file")
     sys.exit()
 ending = (HERE / "ending").read_text()
 if ending.startswith("==ERROR=="):
     print(ending)
     sys.exit(1)
 place = ARGUMENTS.index("--export") + 1
+report = Path(ARGUMENTS[place].replace("%%", "%"))
+if ending == "unreadable":
+    report.write_bytes(b"")
+    sys.exit()
 command = ARGUMENTS[place + 1 :]
 asked = Path(command[-1])
 asked.write_bytes(asked.read_bytes().replace(b'"cuda:0"', b'"cpu"'))
@@ -32,6 +37,6 @@ with subprocess.Popen(command) as steps:
     steps.wait()
 print("==PROF== Disconnected from process 1")
 if ending == "counted":
-    Path(ARGUMENTS[place].replace("%%", "%")).write_bytes(b"NVR\0")
+    report.write_bytes(b"NVR\0")
 else:
     print(ending)

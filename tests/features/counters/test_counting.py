@@ -45,16 +45,36 @@ def raises(lab, size):
 '''
 
 
+CALLED_A_GPU = """
+import sys
+
+if "gpulab.engine" in " ".join(sys.orig_argv):
+    from msgspec.structs import replace
+
+    from gpulab.features.counters import worker
+
+    count = worker.count
+    worker.count = lambda job, *rest: count(replace(job, device="cuda:0"), *rest)
+"""
+"""A sitecustomize for a worker on the CPU, which then has its kernels counted."""
+
+
 @pytest.fixture
-def count(tmp_path):
+def stand_in(tmp_path):
+    """A folder for PATH with an ncu."""
+    ncu = tmp_path / "ncu"
+    text = (HERE / "ncu_stand_in.py").read_text()
+    ncu.write_text(f"#!{sys.executable}\n{text}")
+    ncu.chmod(0o755)
+    shutil.copy(HERE / "exports" / "lessons.raw.csv", tmp_path / "printed.csv")
+    return tmp_path
+
+
+@pytest.fixture
+def count(stand_in, tmp_path):
     """Count a scenario where ncu ends so; findings and what was counted, by variant."""
     file = tmp_path / "50%_counted.py"
     file.write_text(SCENARIO)
-    stand_in = tmp_path / "ncu"
-    text = (HERE / "ncu_stand_in.py").read_text()
-    stand_in.write_text(f"#!{sys.executable}\n{text}")
-    stand_in.chmod(0o755)
-    shutil.copy(HERE / "exports" / "lessons.raw.csv", tmp_path / "printed.csv")
 
     def run(ending, asked="", limit_s=60.0, printed=None):
         (tmp_path / "ending").write_text(ending)
@@ -115,7 +135,7 @@ def test_a_step_without_kernels_and_one_that_fails_are_told_apart(count):
     ("error", "codes"),
     [
         ("ERR_NVGPUCTRPERM - The user does not have permission", ["counters_not_allowed"]),
-        ("LibraryNotLoaded", ["ncu_not_loaded"]),
+        ("Failed to load the profiler library", ["ncu_not_loaded"]),
         ("Profiling failed because a driver resource was unavailable.", ["counters_in_use"]),
         ("Something else", ["counting_failed"] * 3),
     ],
@@ -137,10 +157,10 @@ def test_an_ncu_that_dies_or_hangs_leaves_nothing_behind(count, tmp_path, ending
 
 
 def test_a_report_that_cannot_be_read_back_is_a_finding(count):
-    events = count("counted", asked="first", printed="==ERROR== cannot open it")
+    events = count("unreadable", asked="first", printed="==ERROR== cannot open it")
     (finding,) = findings(events)
     assert finding.code == "counting_failed"
-    assert "no table" in finding.values["message"]
+    assert "without a report that can be read" in finding.values["message"]
 
 
 def test_without_ncu_nothing_is_counted(count, tmp_path):
@@ -159,3 +179,31 @@ def test_a_run_on_a_cpu_says_that_it_has_no_counters_and_is_measured(tmp_path):
     (run,) = json.loads(result.read_bytes())["runs"]
     assert "counters_need_cuda" in [finding["code"] for finding in run["explanations"]]
     assert run["outcome"] == "measured"
+
+
+def test_a_whole_run_has_its_counters_in_its_result_and_its_replay(stand_in, tmp_path):
+    (stand_in / "ending").write_text("counted")
+    (tmp_path / "sitecustomize.py").write_text(CALLED_A_GPU)
+    environment = {
+        **os.environ,
+        "PATH": f"{stand_in}:{os.environ['PATH']}",
+        "PYTHONPATH": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path),
+    }
+
+    def gpulab(*arguments):
+        command = [sys.executable, "-m", "gpulab", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run_file, result = tmp_path / "run.jsonl", tmp_path / "run.json"
+    run = ["--run", "batched_matmul", "--smoke", "--device", "cpu", "--ncu", "bmm"]
+    printed = gpulab(*run, "--output", run_file, "--json", result)
+    assert "bmm against loop: no counter differs by more than 10%" in printed
+    (found,) = json.loads(result.read_bytes())["runs"]
+    counters = {each["name"]: each["counters"] for each in found["variants"]}
+    assert counters["graphed"] is None
+    assert len(counters["bmm"]["kernels"]) == 5
+    assert Path(counters["bmm"]["report"]).name == "run-bmm.ncu-rep"
+    assert "bmm against loop: no counter differs" in gpulab("--replay", run_file, "--print")

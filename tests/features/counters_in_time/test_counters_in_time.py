@@ -111,8 +111,9 @@ def test_counters_are_shown_for_each_variant_beside_what_they_were_held_against(
         assert all(0 <= share <= 1.01 for share in rows["sm_active"])
         assert max(map(len, rows.values())) <= 200
         assert sampled["steps"] * sampled["step_s"] < 1.0
-        assert sampled["per_step"]["dram_read"] > 0
-    assert max(first["rows"]["tensor"]) < 0.1 < min(second["rows"]["tensor"])
+        moved = sampled["per_step"]["dram_read"] + sampled["per_step"]["dram_write"]
+        assert sampled["over_declared"] == pytest.approx(moved / (2 * 4 * 262144))
+    assert max(first["rows"]["tensor"]) < 0.1 < 0.9 < max(second["rows"]["tensor"])
     cost = first["cost"]
     assert cost["n"] == 8
     assert cost["low"] <= cost["value"] <= cost["high"]

@@ -53,6 +53,31 @@ def test_the_table_and_the_json_say_what_is_there_and_what_fixes_the_rest(lab):
     )
 
 
+def test_each_way_to_count_says_whether_it_works_here_and_what_would_allow_it(lab, driver):
+    driver("gpus=2")
+    lab.env |= {"XDG_DATA_HOME": str(lab.folder), "PATH": str(lab.folder)}
+    lab.call("--doctor", "--json", "out.json")
+    checks = {check["name"]: check for check in json.loads((lab.folder / "out.json").read_text())}
+    gpm, sampling, ncu = (checks[f"counts: {name}"] for name in ("GPM", "PM sampling", "ncu"))
+    assert (gpm["status"], gpm["result"]) == ("ok", "by NVML, of 2 of 2 GPUs")
+    folder = lab.folder / "gpulab" / "counters"
+    assert sampling["fix"].startswith(f"python3 -m venv {folder} && {folder}/bin/pip install")
+    assert ncu["fix"] == "install Nsight Compute, and put it on PATH"
+    driver("nosup=gpm")
+    lab.call("--doctor", "--json", "out.json")
+    checks = {check["name"]: check for check in json.loads((lab.folder / "out.json").read_text())}
+    assert checks["counts: GPM"]["fix"] == "a Hopper or newer GPU"
+
+
+def test_a_torch_for_rocm_runs_on_the_cpu_and_that_is_said(lab):
+    (lab.folder / "torch").mkdir()
+    lab.write("torch/version.py", "__version__ = '2.13'\ncuda = None\nhip = '7.1'\n")
+    lab.write("torch/__init__.py", "")
+    lab.env["PYTHONPATH"] = str(lab.folder)
+    printed = " ".join(lab.call("--doctor").stdout.split())
+    assert "torch for ROCm: 7.1; scenarios run on the CPU" in printed
+
+
 def test_what_is_missing_or_broken_is_named(lab):
     (lab.folder / "torch").mkdir()
     lab.write("torch/version.py", "cuda = None\n")

@@ -190,16 +190,19 @@ def test_the_oldest_files_of_each_scenario_go_and_no_others(gpulab, tmp_path):
     folder = runs_folder()
     (tmp_path / "link").hardlink_to(folder / names[1])
     snapshot = folder / f"{names[0].removesuffix('.jsonl')}-fused.pickle"
-    snapshot.write_text("x" * 1000)
+    snapshot.write_text("x" * 900)
+    counted = snapshot.with_suffix(".ncu-rep")
+    counted.write_text("x" * 100)
     (folder / "20200101-goes-on-1.jsonl").write_text("x")
     before = list(folder.iterdir())
     with (folder / names[2]).open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         done = gpulab("--history", "mine", "--prune", "--keep", "3")
     assert done.code == 0
-    assert "deleted 4 files, 1.27 KiB (1,300 bytes)" in done.stdout
+    assert "deleted 5 files, 1.27 KiB (1,300 bytes)" in done.stdout
     gone = set(before) - set(folder.iterdir())
-    assert {path.name for path in gone} == {names[0], names[3], names[4], snapshot.name}
+    beside = {snapshot.name, counted.name}
+    assert {path.name for path in gone} == {names[0], names[3], names[4], *beside}
     assert elsewhere.exists()
     assert lines(gpulab("--history").stdout, "mine")[0].split()[1] == "6"
 
