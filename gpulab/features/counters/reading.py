@@ -11,7 +11,7 @@ import msgspec
 
 from gpulab.core.files import open_regular, read_regular
 from gpulab.core.limits import TRACE_BYTES
-from gpulab.features.counters.metrics import CountedKernel, grouped, short_text
+from gpulab.features.counters.metrics import CountedKernel, grouped
 from gpulab.features.counters.tables import HEADER, kernels_of
 from gpulab.proc.spawn import HangsError, capture
 
@@ -57,17 +57,13 @@ def _of_report(path: Path) -> list[CountedKernel]:
             f"it: ncu --import {path.name} --page raw --csv"
         )
     command = [sys.executable, "-P", "-m", "gpulab.features.counters.report_file", str(path)]
-    said = ""
     kernels = []
-    try:
+    with suppress(HangsError, msgspec.MsgspecError):
         done = capture(command, _LIMIT_S)
-        said = short_text(done.errors.decode(errors="replace").strip().rpartition("\n")[2], 200)
         kernels = msgspec.json.decode(done.output, type=list[CountedKernel])
-    except (HangsError, msgspec.MsgspecError):
-        said = f" ({said})" if said else ""
     if not kernels:
         raise ValueError(
-            f"ncu-report finds no kernel in it{said}: it is cut short, damaged, or of a newer ncu "
+            "ncu-report finds no kernel in it: it is cut short, damaged, or of a newer ncu "
             "(pip install -U ncu-report)"
         )
     return kernels
