@@ -40,15 +40,16 @@ class Profiler:
         kind.__exit__ = _telling(kind.__exit__, after=lambda _: stepped())
         module.start_trace = _telling(module.start_trace, before=self.discard)
         module.start_server = _telling(module.start_server, before=self._serve)
-        module.stop_trace = _telling(
-            module.stop_trace,
-            before=lambda: str(self._state.log_dir or ""),
-            after=lambda folder: wrote(folder),
-        )
+        module.stop_trace = _telling(module.stop_trace, before=self._log_folder, after=wrote)
 
     def _serve(self) -> None:
         self._serves = True
         self.discard()
+
+    def _log_folder(self) -> str:
+        """Return where the program's own trace goes, now that it ends."""
+        self.discard()
+        return str(self._state.log_dir or "")
 
     def started(self, folder: str) -> Profiler | None:
         """Begin a recording, without Python functions: these would take the place of the program's

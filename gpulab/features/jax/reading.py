@@ -45,7 +45,8 @@ _JITTED = re.compile(r"PjitFunction\((.*)\)")
 _XLA_ON_HOST = re.compile(r"(ThunkExecutor::Execute|TfrtCpuExecutable::ExecuteHelper)$")
 """Of a CPU before XLA named its operations there, in JAX 0.6 and older."""
 _DRIVER, _COPY = re.compile(r"cu[A-Z]\w+"), re.compile("Memcpy|Memset")
-_PROFILER = re.compile(r"\$profiler\.py:\d+ (start|stop)_trace")
+_BEGINS = re.compile(r"\$profiler\.py:\d+ start_trace")
+_ENDS = re.compile(r"\$profiler\.py:\d+ stop_trace")
 _FEWEST_CYCLES, _LONGEST_CYCLE = 3, 1_000
 Events = dict[Thread, list[dict[str, Any]]]
 
@@ -104,16 +105,13 @@ def _window(events: Events, main: Thread, is_cut: bool) -> Span:
     profiler's own start and end; of what is cut, up to the last event that begins.
     """
     every = [raw for of_thread in events.values() for raw in of_thread]
-    start = min(raw["ts"] for raw in every)
-    end = max(raw["ts"] + (0 if is_cut else raw["dur"]) for raw in every)
-    for raw in events[main]:
-        if _name(raw) == WINDOW:
-            return raw["ts"], raw["ts"] + raw["dur"]
-        found = _PROFILER.match(raw["name"])
-        if found is not None and found[1] == "start":
-            start = max(start, raw["ts"] + raw["dur"])
-        elif found is not None:
-            end = min(end, raw["ts"])
+    marks = [raw for raw in events[main] if _name(raw) == WINDOW]
+    if marks:
+        return marks[0]["ts"], marks[0]["ts"] + marks[0]["dur"]
+    starts = [raw["ts"] + raw["dur"] for raw in events[main] if _BEGINS.match(raw["name"])]
+    stops = [raw["ts"] for raw in events[main] if _ENDS.match(raw["name"])]
+    start = min(starts or [raw["ts"] for raw in every])
+    end = max(stops or [raw["ts"] + (0 if is_cut else raw["dur"]) for raw in every])
     return start, max(start, end)
 
 

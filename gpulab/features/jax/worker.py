@@ -21,13 +21,10 @@ from gpulab.traces.trace import WINDOW, Trace
 
 @contextmanager
 def recorded(found: list[Trace], file: Path | None) -> Iterator[None]:
-    """Let JAX record what runs meanwhile, if it has been imported. Where its profiler sees a
+    """Let JAX, which has been imported, record what runs meanwhile. Where its profiler sees a
     device, which on a GPU it does not beside torch's, the recording is found, and kept in `file`.
     """
-    jax: Any = sys.modules.get("jax")
-    if jax is None:
-        yield
-        return
+    jax: Any = sys.modules["jax"]
     with TemporaryDirectory() as folder:
         with jax.profiler.trace(folder), jax.profiler.TraceAnnotation(WINDOW):
             yield
@@ -39,13 +36,11 @@ def recorded(found: list[Trace], file: Path | None) -> Iterator[None]:
             file.write_bytes(written)
 
 
-def memory_held(variant: str, path: str) -> Finding | None:
-    """Write what JAX's devices hold, by lines of Python, to a file of that path without its ending.
-    None where JAX has not been imported. OSError.
+def memory_held(variant: str, path: str) -> Finding:
+    """Write what JAX's devices hold, by lines of Python, to a file of that path without its
+    ending. OSError.
     """
-    jax: Any = sys.modules.get("jax")
-    if jax is None:
-        return None
+    jax: Any = sys.modules["jax"]
     file = f"{path}-{variant}.pprof"
     jax.profiler.save_device_memory_profile(file)
     total = sum(array.nbytes for array in jax.live_arrays())
