@@ -44,7 +44,8 @@ _CAUSES = {
 _JITTED = re.compile(r"PjitFunction\((.*)\)")
 _XLA_ON_HOST = re.compile(r"(ThunkExecutor::Execute|TfrtCpuExecutable::ExecuteHelper)$")
 """Of a CPU before XLA named its operations there, in JAX 0.6 and older."""
-_DRIVER, _COPY = re.compile(r"cu[A-Z]\w+"), re.compile("Memcpy|Memset")
+_DRIVER = re.compile(r"(cu|hip)[A-Z]\w+")
+_COPY = re.compile(r"Memcpy|Memset|Copy\w+To\w+$")
 _BEGINS = re.compile(r"\$profiler\.py:\d+ start_trace")
 _ENDS = re.compile(r"\$profiler\.py:\d+ stop_trace")
 _FEWEST_CYCLES, _LONGEST_CYCLE = 3, 1_000
@@ -83,8 +84,11 @@ def read(entries: Iterable[object]) -> tuple[Trace, str]:
         event = _event(raw, thread, window, "gpu_memcpy" if _COPY.match(raw["name"]) else "kernel")
         if event.end > event.start:
             trace.device.append(event)
-    if trace.device and trace.device[0].thread[0] == main[0]:
+    devices = {event.thread[0] for event in trace.device}
+    if devices == {main[0]}:
         trace = replace(trace, device_name="XLA on the CPU")
+    elif len(devices) > 1:
+        trace = replace(trace, device_name=f"at least one of {len(devices)} devices")
     return trace, _CUT if is_cut else ""
 
 
