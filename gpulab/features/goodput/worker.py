@@ -156,8 +156,8 @@ class Profiler:
                 operations = table.operations()
             jax = _JAX if "jax" in sys.modules else None
             of_jax: list[Trace] = []
-            if jax is not None:
-                self._one_more(build, steps, within=jax.recorded(of_jax, file))
+            if jax is not None and not second.on_device:
+                self._one_more(build, steps, within=jax.recorded(of_jax, self._written))
                 operations = operations_of(of_jax[0]) if of_jax else operations
             profiled = Profiled(
                 variant=variant.name,

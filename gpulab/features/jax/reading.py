@@ -85,7 +85,7 @@ def read(entries: Iterable[object]) -> tuple[Trace, str]:
         if event.end > event.start:
             trace.device.append(event)
     devices = {event.thread[0] for event in trace.device}
-    if devices == {main[0]}:
+    if devices == {main[0]} and not names.get((main[0], None), "").startswith("/device:"):
         trace = replace(trace, device_name="XLA on the CPU")
     elif len(devices) > 1:
         trace = replace(trace, device_name=f"at least one of {len(devices)} devices")

@@ -20,9 +20,9 @@ from gpulab.traces.trace import WINDOW, Trace
 
 
 @contextmanager
-def recorded(found: list[Trace], file: Path | None) -> Iterator[None]:
+def recorded(found: list[Trace], file: str | None) -> Iterator[None]:
     """Let JAX, which has been imported, record what runs meanwhile. Where its profiler sees a
-    device, which on a GPU it does not beside torch's, the recording is found, and kept in `file`.
+    device the recording is found, and kept in `file`.
     """
     jax: Any = sys.modules["jax"]
     with TemporaryDirectory() as folder:
@@ -33,7 +33,7 @@ def recorded(found: list[Trace], file: Path | None) -> Iterator[None]:
     if trace.on_device:
         found.append(trace)
         if file is not None:
-            file.write_bytes(written)
+            Path(file).write_bytes(written)
 
 
 def memory_held(variant: str, path: str) -> Finding:
