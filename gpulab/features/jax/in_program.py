@@ -33,18 +33,14 @@ class Profiler:
     ) -> None:
         self._module, self._start, self._stop = module, module.start_trace, module.stop_trace
         self._state = module._profile_state
-        self._serves = self._records = self.valid = False
+        self._records = self.valid = False
         self._folder, self._thread = "", 0
         self._window: Any = None
         kind = module.StepTraceAnnotation
         kind.__exit__ = _telling(kind.__exit__, after=lambda _: stepped())
         module.start_trace = _telling(module.start_trace, before=self.discard)
-        module.start_server = _telling(module.start_server, before=self._serve)
+        module.start_server = _telling(module.start_server, before=self.discard)
         module.stop_trace = _telling(module.stop_trace, before=self._log_folder, after=wrote)
-
-    def _serve(self) -> None:
-        self._serves = True
-        self.discard()
 
     def _log_folder(self) -> str:
         """Return where the program's own trace goes, now that it ends."""
@@ -56,7 +52,7 @@ class Profiler:
         `sys.setprofile`. None where the program records itself, or its JAX is too old.
         """
         is_old = sys.modules["jax.version"].__version_info__ < _QUIET_FROM
-        if is_old or self._serves or self._state.profile_session:
+        if is_old or self._state.profile_session or self._module._profiler_server:
             return None
         options = self._module.ProfileOptions()
         options.python_tracer_level = 0
