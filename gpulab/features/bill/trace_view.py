@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _MOST_ROWS, _MOST_FILES = 15, 2
 _NAME, _BESIDE = 30, 48
 """Cells of a name at least, and of all that stands beside it."""
-_APART = 1.01
 
 
 def trace_bills(bills: Sequence[TraceBill], ranks: Sequence[RankWaits]) -> Block:
@@ -40,7 +39,7 @@ def _bill(bill: TraceBill) -> list[Block]:
     if bill.step_s is not None:
         mark = f" ({bill.step_mark})" if bill.step_mark else " marked"
         words = f"{plural(bill.steps, 'step')}{mark}, {seconds(bill.step_s)} in median"
-        if bill.every_s is not None and bill.every_s > _APART * bill.step_s:
+        if bill.step_mark and bill.every_s is not None:
             words += f", one begins every {seconds(bill.every_s)}"
         blocks.append(Text(plain(words)))
     if bill.note:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import gc
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -142,9 +143,10 @@ class Profiler:
             with _collector_off():
                 table = RecordedWindow(second, WorkOfCalls())
                 operations = table.operations()
+            jax = _JAX if "jax" in sys.modules else None
             of_jax: list[Trace] = []
-            if _JAX is not None:
-                self._one_more(build, steps, within=_JAX.recorded(of_jax, file))
+            if jax is not None and not second.on_device:
+                self._one_more(build, steps, within=jax.recorded(of_jax, self._written))
                 operations = operations_of(of_jax[0]) if of_jax else operations
             profiled = Profiled(
                 variant=variant.name,
@@ -178,10 +180,9 @@ class Profiler:
                 _MEMORY.write_snapshot(build, snapshot)
                 found = findings.memory_snapshot(variant.name, file=snapshot)
                 self._reporter.found(found, explains=True)
-            if self._options.memory and _JAX is not None:
-                held = _JAX.memory_held(variant.name, self._options.memory)
-                if held is not None:
-                    self._reporter.found(held, explains=True)
+            if self._options.memory and jax is not None:
+                held = jax.memory_held(variant.name, self._options.memory)
+                self._reporter.found(held, explains=True)
         finally:
             build.close()
 

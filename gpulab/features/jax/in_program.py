@@ -6,15 +6,19 @@ ends as the program begins one, and none is made where it has a server for profi
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
+from gzip import decompress
 from pathlib import Path
 from shutil import rmtree
 from threading import get_ident
 from typing import Any
 
 _WINDOW = "gpulab:window"
+_QUIET_FROM = (0, 8)
+"""JAX before that has no options, or prints into the program's output where it starts."""
 
 
 class Profiler:
@@ -29,31 +33,28 @@ class Profiler:
     ) -> None:
         self._module, self._start, self._stop = module, module.start_trace, module.stop_trace
         self._state = module._profile_state
-        self._serves = self._records = self.valid = False
+        self._records = self.valid = False
         self._folder, self._thread = "", 0
         self._window: Any = None
         kind = module.StepTraceAnnotation
         kind.__exit__ = _telling(kind.__exit__, after=lambda _: stepped())
         module.start_trace = _telling(module.start_trace, before=self.discard)
-        module.start_server = _telling(module.start_server, before=self._serve)
-        module.stop_trace = _telling(
-            module.stop_trace,
-            before=lambda: str(self._state.log_dir or ""),
-            after=lambda folder: wrote(folder),
-        )
+        module.start_server = _telling(module.start_server, before=self.discard)
+        module.stop_trace = _telling(module.stop_trace, before=self._log_folder, after=wrote)
 
-    def _serve(self) -> None:
-        self._serves = True
+    def _log_folder(self) -> str:
+        """Return where the program's own trace goes, now that it ends."""
         self.discard()
+        return str(self._state.log_dir or "")
 
     def started(self, folder: str) -> Profiler | None:
-        """Begin a recording; None where the program records itself, or this JAX cannot record
-        without Python functions, which would take the place of the program's `sys.setprofile`.
+        """Begin a recording, without Python functions: these would take the place of the program's
+        `sys.setprofile`. None where the program records itself, or its JAX is too old.
         """
-        options = getattr(self._module, "ProfileOptions", None)
-        if options is None or self._serves or self._state.profile_session:
+        is_old = sys.modules["jax.version"].__version_info__ < _QUIET_FROM
+        if is_old or self._state.profile_session or self._module._profiler_server:
             return None
-        options = options()
+        options = self._module.ProfileOptions()
         options.python_tracer_level = 0
         self._start(folder, profiler_options=options)
         self._records = self.valid = True
@@ -89,8 +90,9 @@ class Profiler:
             rmtree(self._folder, ignore_errors=True)
 
     def export(self, file: str) -> None:
-        """Move the trace that was written. IndexError where there is none."""
-        [*Path(self._folder).glob("plugins/profile/*/*.trace.json.gz")][-1].replace(file)
+        """Unpack the trace that was written. ValueError where there is none."""
+        [*_, written] = Path(self._folder).glob("plugins/profile/*/*.trace.json.gz")
+        Path(file).write_bytes(decompress(written.read_bytes()))
         rmtree(self._folder, ignore_errors=True)
 
 

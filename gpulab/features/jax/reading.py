@@ -44,8 +44,10 @@ _CAUSES = {
 _JITTED = re.compile(r"PjitFunction\((.*)\)")
 _XLA_ON_HOST = re.compile(r"(ThunkExecutor::Execute|TfrtCpuExecutable::ExecuteHelper)$")
 """Of a CPU before XLA named its operations there, in JAX 0.6 and older."""
-_DRIVER, _COPY = re.compile(r"cu[A-Z]\w+"), re.compile("Memcpy|Memset")
-_PROFILER = re.compile(r"\$profiler\.py:\d+ (start|stop)_trace")
+_DRIVER = re.compile(r"(cu|hip)[A-Z]\w+")
+_COPY = re.compile(r"Memcpy|Memset|Copy\w+To\w+$")
+_BEGINS = re.compile(r"\$profiler\.py:\d+ start_trace")
+_ENDS = re.compile(r"\$profiler\.py:\d+ stop_trace")
 _FEWEST_CYCLES, _LONGEST_CYCLE = 3, 1_000
 Events = dict[Thread, list[dict[str, Any]]]
 
@@ -82,8 +84,11 @@ def read(entries: Iterable[object]) -> tuple[Trace, str]:
         event = _event(raw, thread, window, "gpu_memcpy" if _COPY.match(raw["name"]) else "kernel")
         if event.end > event.start:
             trace.device.append(event)
-    if trace.device and trace.device[0].thread[0] == main[0]:
+    devices = {event.thread[0] for event in trace.device}
+    if devices == {main[0]} and not names.get((main[0], None), "").startswith("/device:"):
         trace = replace(trace, device_name="XLA on the CPU")
+    elif len(devices) > 1:
+        trace = replace(trace, device_name=f"at least one of {len(devices)} devices")
     return trace, _CUT if is_cut else ""
 
 
@@ -104,16 +109,13 @@ def _window(events: Events, main: Thread, is_cut: bool) -> Span:
     profiler's own start and end; of what is cut, up to the last event that begins.
     """
     every = [raw for of_thread in events.values() for raw in of_thread]
-    start = min(raw["ts"] for raw in every)
-    end = max(raw["ts"] + (0 if is_cut else raw["dur"]) for raw in every)
-    for raw in events[main]:
-        if _name(raw) == WINDOW:
-            return raw["ts"], raw["ts"] + raw["dur"]
-        found = _PROFILER.match(raw["name"])
-        if found is not None and found[1] == "start":
-            start = max(start, raw["ts"] + raw["dur"])
-        elif found is not None:
-            end = min(end, raw["ts"])
+    marks = [raw for raw in events[main] if _name(raw) == WINDOW]
+    if marks:
+        return marks[0]["ts"], marks[0]["ts"] + marks[0]["dur"]
+    starts = [raw["ts"] + raw["dur"] for raw in events[main] if _BEGINS.match(raw["name"])]
+    stops = [raw["ts"] for raw in events[main] if _ENDS.match(raw["name"])]
+    start = min(starts or [raw["ts"] for raw in every])
+    end = max(stops or [raw["ts"] + (0 if is_cut else raw["dur"]) for raw in every])
     return start, max(start, end)
 
 

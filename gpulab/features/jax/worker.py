@@ -20,14 +20,11 @@ from gpulab.traces.trace import WINDOW, Trace
 
 
 @contextmanager
-def recorded(found: list[Trace], file: Path | None) -> Iterator[None]:
-    """Let JAX record what runs meanwhile, if it has been imported. Where its profiler sees a
-    device, which on a GPU it does not beside torch's, the recording is found, and kept in `file`.
+def recorded(found: list[Trace], file: str | None) -> Iterator[None]:
+    """Let JAX, which has been imported, record what runs meanwhile. Where its profiler sees a
+    device the recording is found, and kept in `file`.
     """
-    jax: Any = sys.modules.get("jax")
-    if jax is None:
-        yield
-        return
+    jax: Any = sys.modules["jax"]
     with TemporaryDirectory() as folder:
         with jax.profiler.trace(folder), jax.profiler.TraceAnnotation(WINDOW):
             yield
@@ -36,16 +33,14 @@ def recorded(found: list[Trace], file: Path | None) -> Iterator[None]:
     if trace.on_device:
         found.append(trace)
         if file is not None:
-            file.write_bytes(written)
+            Path(file).write_bytes(written)
 
 
-def memory_held(variant: str, path: str) -> Finding | None:
-    """Write what JAX's devices hold, by lines of Python, to a file of that path without its ending.
-    None where JAX has not been imported. OSError.
+def memory_held(variant: str, path: str) -> Finding:
+    """Write what JAX's devices hold, by lines of Python, to a file of that path without its
+    ending. OSError.
     """
-    jax: Any = sys.modules.get("jax")
-    if jax is None:
-        return None
+    jax: Any = sys.modules["jax"]
     file = f"{path}-{variant}.pprof"
     jax.profiler.save_device_memory_profile(file)
     total = sum(array.nbytes for array in jax.live_arrays())

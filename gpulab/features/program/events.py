@@ -38,7 +38,7 @@ class WindowKind(StrEnum):
 
 class ProcessFollowed(Event, frozen=True):
     """A Python process of a program that can be followed; said again once it has imported torch or
-    JAX.
+    JAX: then `torch` is the version, or empty.
 
     `rank` is its RANK, `ranked` whether it has one; `parent` the process that started it.
     """
@@ -48,7 +48,6 @@ class ProcessFollowed(Event, frozen=True):
     ranked: bool = False
     python: Name = ""
     torch: Name | None = None
-    uses_jax: bool = False
 
 
 class ChildExited(Event, frozen=True, kw_only=True):

@@ -78,10 +78,6 @@ class _Torch(_Message, frozen=True, tag="torch"):
     pass
 
 
-class _Jax(_Message, frozen=True, tag="jax"):
-    pass
-
-
 class _OwnTrace(_Message, frozen=True, tag="own trace"):
     file: Text
 
@@ -108,7 +104,7 @@ class RecordedSteps(_Message, frozen=True, kw_only=True, tag="recorded"):
 
 
 _lines: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
-_ABOUT = _Torch | _Jax | _OwnTrace | _Elsewhere | _Device | RecordedSteps
+_ABOUT = _Torch | _OwnTrace | _Elsewhere | _Device | RecordedSteps
 _EVENTS: dict[str, type[Event]] = {
     "process": ProcessFollowed,
     "steps": StepsFollowed,
@@ -241,8 +237,6 @@ class Followers:
                 yield message
             case _Torch():
                 yield replace(about, torch=about.torch or "")
-            case _Jax():
-                yield replace(about, uses_jax=True)
             case _Device() if not self._ready and process.rank == 0:
                 with suppress(msgspec.ValidationError, TypeError):
                     device = _device(message)

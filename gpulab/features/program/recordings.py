@@ -6,7 +6,6 @@ import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from gzip import decompress
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -90,7 +89,7 @@ def profiled(variant: str, process: FollowedProcess, trace: str | None) -> Itera
         )
     if trace is not None:
         kept = third or second or first
-        Path(trace).write_bytes(_text(kept))
+        Path(trace).write_bytes(read_regular(Path(kept.file), TRACE_BYTES))
         profile = replace(profile, trace=trace)
     yield profile
     device = present("bill.device")
@@ -137,16 +136,11 @@ def _call_and_operation(node: Node) -> tuple[str, str]:
 
 
 def _read(recorded: RecordedSteps) -> Trace:
-    document = json.loads(_text(recorded))
+    document = json.loads(read_regular(Path(recorded.file), TRACE_BYTES))
     if recorded.recording == _JAX:
         trace, _ = needed("jax.reading").read(document["traceEvents"])
         return trace  # type: ignore[no-any-return]
     return read(document)
-
-
-def _text(recorded: RecordedSteps) -> bytes:
-    data = read_regular(Path(recorded.file), TRACE_BYTES)
-    return decompress(data) if recorded.recording == _JAX else data
 
 
 def _partition(trace: Trace, recorded: RecordedSteps) -> Partition:

@@ -27,7 +27,6 @@ from gpulab.features.program.findings import (
     no_python,
     no_recording,
     no_step,
-    no_step_of_jax,
     old_python,
     processes_go_on,
     recorded_elsewhere,
@@ -215,8 +214,8 @@ def why_no_steps(state: RunState, program: ProgramReport) -> Finding | None:
     followed = state.all(ProcessFollowed)
     if not followed:
         return no_python()
-    if not program.steps and not any(event.torch for event in followed):
-        return no_step_of_jax() if any(event.uses_jax for event in followed) else None
+    if not program.steps and all(event.torch is None for event in followed):
+        return None
     if not program.steps:
         old = [event.python for event in followed if _version(event.python) < _OLDEST]
         return old_python(version=old[0]) if len(old) == len(followed) else no_step()

@@ -294,7 +294,7 @@ class Follower:
         jax = agent.load("_gpulab_jax", "../../jax/in_program.py")
         stepped = partial(self._step, ANNOTATION)
         self._jax = jax.Profiler(module, stepped, self._say_trace)
-        self._write(type="jax")
+        self._write(type="torch")
 
     def _say_trace(self, file: str) -> None:
         """The program has written a trace of its own."""
