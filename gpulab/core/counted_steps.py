@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
@@ -30,20 +30,13 @@ class StepsJob(msgspec.Struct, frozen=True, kw_only=True):
     rounds: Count = 1
 
 
-class State(StrEnum):
-    """What a line says of a variant."""
-
-    READY = "ready"
-    """It is built and warm; its steps come next."""
-    DONE = "done"
-    FAILED = "failed"
-
-
 class StepsState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line of the steps process. `begin_ns` and `end_ns` are of the system's clock."""
+    """A line of the steps process: of a variant that is warm, whose steps come next; that has taken
+    them, from `begin_ns` to `end_ns` on the system's clock; or that failed.
+    """
 
     variant: Name
-    state: State
+    state: Literal["ready", "done", "failed"]
     begin_ns: int = 0
     end_ns: int = 0
     steps: Count = 0
