@@ -37,10 +37,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _COUNTERS = present("counters.reading")
-_ENDINGS = (
-    *(".json", ".json.gz", ".sqlite", ".db", "kernel_trace.csv", "cuda_gpu_trace.csv"),
-    *(_COUNTERS.ENDINGS if _COUNTERS else ()),
-)
+_ENDINGS = (".json", ".json.gz", ".sqlite", ".db", "kernel_trace.csv", "cuda_gpu_trace.csv")
 _TWO = 2
 _CYCLE = re.compile(r"\.\d{13,}(?=\.pt\.trace\.json)")
 """When tensorboard_trace_handler wrote a file, after the name of its worker."""
@@ -67,7 +64,8 @@ def why(names: Sequence[str], options: Options) -> int:
         except (OSError, ValueError) as error:  # of a file of counters
             problems.append(f"--why {path}: {one_line(str(error))}")
     if not bills and not counted:
-        nothing = f"--why: nothing to read there ({', '.join(_ENDINGS)})"
+        ends = (*_ENDINGS, *(_COUNTERS.ENDINGS if _COUNTERS else ()))
+        nothing = f"--why: nothing to read there ({', '.join(ends)})"
         raise UsageError("\n".join(problems) or nothing)
     ranks = waits_of(*_processes(bills, found))
     changes = changes_of(bills[0], bills[1]) if len(names) == len(bills) == _TWO else []
@@ -103,10 +101,20 @@ def _files(names: Sequence[str]) -> Iterator[Path]:
     for name in names:
         path = Path(name)
         if path.is_dir():
-            yield from sorted(each for each in path.iterdir() if each.name.endswith(_ENDINGS))
+            yield from sorted(each for each in path.iterdir() if _is_recording(each))
             yield from part("jax.reading:recordings_in", path) or ()
         else:
             yield path
+
+
+def _is_recording(file: Path) -> bool:
+    """Return whether a file of a folder is read; tables beside a timeline are read with it."""
+    if file.name.endswith(_ENDINGS):
+        return True
+    if _COUNTERS is None or not file.name.endswith(_COUNTERS.ENDINGS):
+        return False
+    found: bool = _COUNTERS.is_counters(file)
+    return found
 
 
 def _bill(recording: Recording) -> TraceBill:
