@@ -14,9 +14,12 @@ from gpulab.core.events import (
     DEVICE_LOST,
     Event,
     FindingMade,
+    OutOfMemory,
     RunEnded,
     RunInvalid,
     Stopped,
+    VariantFailed,
+    VariantSkipped,
     WorkerReady,
 )
 from gpulab.core.failures import timeout
@@ -53,6 +56,8 @@ class Session(LiveSource):
         self._worker: WorkerProcess | None = None
         self._transcript = WorkerTranscript()
         """Of the worker that measures: how it ended is how the run ended."""
+        self._failed: set[str | None] = set()
+        """Variants that nothing more is to be known of."""
         self._stopped: Outcome | None = None
         """By the user or the timeout; None where nobody stopped it."""
         self._error: Exception | None = None
@@ -94,8 +99,9 @@ class Session(LiveSource):
         if not sampling or not interval_s or isinstance(job, Calibrate) or self._stopped:
             return
         if self._transcript.complete:
-            choices = (*self._history.choices, *self._history.made)
-            events = sampling.sample_counters(job, choices, interval_s, self._cancelling.fd)
+            names = [info.name for info in job.subject.variants if info.name not in self._failed]
+            choices = [*self._history.choices, *self._history.made]
+            events = sampling.sample_counters(job, names, choices, interval_s, self._cancelling.fd)
             for event in events:
                 self._append(event)
 
@@ -140,6 +146,8 @@ class Session(LiveSource):
         self._log.append(*events)
         for event in events:
             self._deadline.on_event(event)
+            if isinstance(event, (VariantFailed, VariantSkipped, OutOfMemory)):
+                self._failed.add(event.variant)
             if isinstance(event, WorkerReady) and self._telemetry and self._worker:
                 self._telemetry.target(event, self._worker.pid)
             if (earlier := self._history.on_event(event)) is not None:

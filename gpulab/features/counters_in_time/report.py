@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
-from gpulab.features.counters_in_time import result
-from gpulab.features.counters_in_time.events import CountersEnded, CountersSampled
+from gpulab.features.counters_in_time.events import (
+    CountersEnded,
+    CountersSampled,
+    SampledSteps,
+    Sampling,
+)
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import VariantState
+
+
+class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a variant's report about sampled counters."""
+
+    counters_in_time: SampledSteps | None = None
+
+
+class RunPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a run's report about sampled counters."""
+
+    counters_in_time: Sampling | None = None
 
 
 def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:
@@ -28,8 +45,8 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
 
 FEATURE = Feature(
     "counters_in_time",
-    variant_part=result.VariantPart,
-    run_part=result.RunPart,
+    variant_part=VariantPart,
+    run_part=RunPart,
     add_to_variant=_add_to_variant,
     add_to_run=_add_to_run,
     views=[View("counters_in_time.view:counters", Section.RESOURCES, flag="counters")],
