@@ -35,6 +35,7 @@ from gpulab.features.counters_in_time.rows import (
 )
 from gpulab.proc.spawn import DEVNULL, PIPE, TimeoutExpired, spawn
 from gpulab.proc.tree import kill_group
+from gpulab.report.sentences import sentence
 from gpulab.session.worker_process import worker_environment
 from gpulab.stats.statistics import log_ratios, median_estimate
 
@@ -87,15 +88,14 @@ def sample_counters(
 
 
 def probe() -> tuple[str, Finding | None]:
-    """What the first GPU samples, in words, or why it samples nothing."""
+    """What samples the first GPU, in words, or why nothing does."""
     with ExitStack() as processes:
         try:
             sampler = Sampler(processes, "cuda:0", 20_000)
             sampler.open()
         except NoCountersError as error:
-            return "", error.reason
-    missing = f", without {', '.join(sampler.missing)}" if sampler.missing else ""
-    return f"cupti-python {sampler.package}{missing}", None
+            return sentence(error.reason), error.reason
+    return f"cupti-python {sampler.package}", None
 
 
 def _reason(error: str) -> Finding:
@@ -178,8 +178,6 @@ class Sampler(Talk):
         self.sets = list(filter(None, together))
         if not self.sets:
             raise NoCountersError(findings.counters_failed(message="this GPU samples none of them"))
-        sampled = {metric for metrics in self.sets for metric in metrics}
-        self.missing = [row.label for row in ROWS.values() if not row.metrics <= sampled]
 
     def asked(self, **asked: Any) -> Any:
         """The answer."""
@@ -232,7 +230,8 @@ class _Sampling:
                 self._state()
                 if not self.whole.ratios:
                     self._check()
-                yield events.CountersSampled(variant=name, sampled=self._variant(name))
+                if (sampled := self._variant(name)).rows:
+                    yield events.CountersSampled(variant=name, sampled=sampled)
             except NoCountersError as error:
                 self.whole.findings.append(replace(error.reason, variant=name))
                 if error.reason.code == findings.counters_ended.code:
@@ -249,8 +248,6 @@ class _Sampling:
         self.whole = replace(self.whole, package=sampler.package)
         if process := environment.dcgm_process():
             self.whole.findings.append(findings.counters_beside_dcgm(process=process))
-        if sampler.missing:
-            self.whole.findings.append(findings.counters_missing(counters=sampler.missing))
 
     def _check(self) -> None:
         """Hold counts against copies, while nothing else runs on the device."""
@@ -319,12 +316,10 @@ class _Sampling:
                 low = (count - shown) // 2 * took_ns / count
                 rows = rows_of(samples, low, low + shown * took_ns / count, bins) | rows
                 per_step = bytes_of(samples, count) | per_step
-        missing = [row.label for key, row in ROWS.items() if key not in rows]
-        if lost := [label for label in missing if label not in sampler.missing]:
-            without = findings.counters_without_samples(name, counters=lost)
-            if not rows:
-                raise NoCountersError(without)
-            self.whole.findings.append(without)
+        labels = [row.label for key, row in ROWS.items() if key not in rows]
+        missing = findings.counters_missing(counters=labels)
+        if labels and missing not in self.whole.findings:
+            self.whole.findings.append(missing)
         return events.SampledSteps(
             interval_s=sampler.interval_ns * 1e-9,
             steps=count,

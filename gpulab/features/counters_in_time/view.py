@@ -64,7 +64,8 @@ def _charts(report: RunReport, sampling: Sampling, width: int) -> Iterator[Block
             if roof and row.copied == "inside":
                 top = roof
             if max(values) < _SMALL * top:
-                small.append(f"{row.label} {_figure(row, max(values)) if any(values) else 0}")
+                peak = f"at most {_figure(row, max(values))}" if any(values) else "0"
+                small.append(f"{row.label} {peak}")
             else:
                 chart = _chart(values, top, round(cells * steps.shown_s / end_s))
                 label = row.label + "?" * (row.label in doubtful)
@@ -72,7 +73,7 @@ def _charts(report: RunReport, sampling: Sampling, width: int) -> Iterator[Block
                 table.add_row(label, chart, *figures)
         yield table
         if small:
-            yield Text(f"below 1 % of full scale throughout, at most: {', '.join(small)}", "dim")
+            yield Text(f"below 1 % throughout: {', '.join(small)}", "dim")
         yield Text("; ".join(_notes(variant.name, steps, roof)), "dim")
 
 
@@ -121,7 +122,7 @@ def _checked(sampling: Sampling) -> Iterator[str]:
     for name, ratio in sampling.ratios.items():
         if ROWS[name].copied:
             idle = sampling.idle.get(name)
-            beside = f" ({rate(idle)}B/s of it with an idle link)" if idle else ""
+            beside = f" ({rate(idle)}B/s with an idle link)" if idle else ""
             held.append(f"{ROWS[name].label} {times(ratio)}{beside}")
     if held:
         words = f"cupti-python {sampling.package}; of a copy it counts: {', '.join(held)}"

@@ -12,10 +12,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from gpulab.catalog.needs import has_gpu, torch_hip, torch_version
-from gpulab.core.findings import Finding
 from gpulab.core.machine import COUNTERS_FIX, CheckStatus, DriverProbe, MachineCheck
 from gpulab.features import part
-from gpulab.report.sentences import sentence
 
 _GPU = "a machine with an NVIDIA GPU"
 _CAP_SYS_ADMIN = 1 << 21
@@ -62,14 +60,12 @@ def _gpm(driver: DriverProbe) -> tuple[str, str]:
 
 
 def _pm_sampling() -> tuple[str, str]:
-    probed: tuple[str, Finding | None] | None = part("counters_in_time.after:probe")
-    if probed is None:
-        return "taken out of this gpulab", "pip install gpulab"
-    result, reason = probed
-    if reason is None:
+    probed = part("counters_in_time.after:probe")
+    result, reason = probed or ("taken out of this gpulab", None)
+    if probed and reason is None:
         return result, ""
-    fix = reason.values.get("install") or reason.values.get("fix") or "nvidia-smi"
-    return sentence(reason), str(fix)
+    values = reason.values if reason else {"fix": "pip install gpulab"}
+    return result, str(values.get("install") or values.get("fix") or "nvidia-smi")
 
 
 def _ncu() -> tuple[str, str]:
