@@ -10,6 +10,7 @@ from time import monotonic
 
 from msgspec.structs import replace
 
+from gpulab.core.counted_steps import StepsJob
 from gpulab.core.events import (
     DEVICE_LOST,
     Event,
@@ -101,8 +102,8 @@ class Session(LiveSource):
         if self._transcript.complete:
             names = [info.name for info in job.subject.variants if info.name not in self._failed]
             choices = [*self._history.choices, *self._history.made]
-            events = sampling.sample_counters(job, names, choices, interval_s, self._cancelling.fd)
-            for event in events:
+            asked = StepsJob(job=job, variants=names, choices=choices)
+            for event in sampling.sample_counters(asked, interval_s, self._cancelling.fd):
                 self._append(event)
 
     def _whole_job(self, stack: ExitStack) -> AnyJob:

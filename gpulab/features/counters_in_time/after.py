@@ -19,9 +19,7 @@ from gpulab.core.counted_steps import COMMAND, StepsJob, StepsState
 from gpulab.core.estimate import Estimate
 from gpulab.core.events import Event, StageStarted
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import Measure, TimeFunctions
 from gpulab.core.machine import COUNTERS_FIX
-from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Stage
 from gpulab.features.counters_in_time import environment, events, findings
 from gpulab.features.counters_in_time.rows import (
@@ -50,6 +48,7 @@ that carry an interval, as far as they fit.
 """
 _BELIEVED = 0.1
 """How far the count of a copy may be from its size."""
+_ON_CPU = "no GPU: this run is on the CPU"
 _MOST_ROUNDS = 64
 """More than all rounds of a variant."""
 
@@ -66,17 +65,10 @@ class NoCountersError(Exception):
         self.reason = reason
 
 
-def sample_counters(
-    job: Measure | TimeFunctions,
-    names: list[str],
-    choices: list[Choice],
-    interval_s: float,
-    cancelled: int,
-) -> Iterator[Event]:
+def sample_counters(asked: StepsJob, interval_s: float, cancelled: int) -> Iterator[Event]:
     """Events of the counters over the steps of these variants, and at last why there are no more.
     Nothing after `cancelled` can be read.
     """
-    asked = StepsJob(job=job, variants=names, choices=choices, wait=True, rounds=_MOST_ROUNDS)
     sampling = _Sampling(asked, round(interval_s * 1e9), cancelled)
     with ExitStack() as processes:
         try:
@@ -163,10 +155,8 @@ class Sampler(Talk):
     ) -> None:
         command = environment.sampler_command()
         number = None if device == "cpu" else int(device.rpartition(":")[2])
-        if command is None and number is None:
-            raise NoCountersError(findings.counters_need_gpu(message="this run is on the CPU"))
         if command is None:
-            raise NoCountersError(_reason("No module named cupti"))
+            raise NoCountersError(_reason("No module named cupti" if device != "cpu" else _ON_CPU))
         super().__init__(processes, "the sampler", command, stop, None)
         self.interval_ns = interval_ns
         self.tell(msgspec.json.encode({"device": number}))
@@ -243,7 +233,8 @@ class _Sampling:
         sampler = self._sampler = Sampler(processes, job.device, self._interval_ns, self._stop)
         variables, name = worker_environment(job), "the process of the steps"
         self._steps = Talk(processes, name, COMMAND, self._stop, variables)
-        self._steps.tell(msgspec.json.encode(self._asked))
+        asked = replace(self._asked, wait=True, rounds=_MOST_ROUNDS)
+        self._steps.tell(msgspec.json.encode(asked))
         sampler.open()
         self.whole = replace(self.whole, package=sampler.package)
         if process := environment.dcgm_process():

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec.structs import replace
 
-from gpulab.features.counters_in_time.events import (
-    CountersEnded,
-    CountersSampled,
-    SampledSteps,
-    Sampling,
-)
+from gpulab.features.counters_in_time.events import CountersEnded, CountersSampled
+from gpulab.features.counters_in_time.result import RunPart, VariantPart
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import VariantState
-
-
-class VariantPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a variant's report about sampled counters."""
-
-    counters_in_time: SampledSteps | None = None
-
-
-class RunPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a run's report about sampled counters."""
-
-    counters_in_time: Sampling | None = None
 
 
 def _add_to_variant(draft: Draft, variant: VariantState, report: VariantReport) -> VariantReport:

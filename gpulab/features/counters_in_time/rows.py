@@ -25,11 +25,6 @@ class Row:
     over: str = ""
     copied: str = ""
 
-    @property
-    def metrics(self) -> set[str]:
-        """The counters that it needs."""
-        return {self.metric, self.over or self.metric}
-
 
 ROWS: Mapping[str, Row] = {
     "dram_read": Row("DRAM read", _READ, 1, copied="inside"),
@@ -70,7 +65,7 @@ def rows_of(sampled: Columns, low: float, high: float, bins: int) -> dict[str, l
     lengths = [end - start for start, end in zip(sampled[START], sampled[END], strict=True)]
     rows = {}
     for name, row in ROWS.items():
-        if not row.metrics <= sampled.keys():
+        if not {row.metric, row.over or row.metric} <= sampled.keys():
             continue
         amounts = sampled[row.metric]
         if not row.bytes and not row.over:

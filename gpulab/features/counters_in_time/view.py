@@ -13,7 +13,7 @@ from gpulab.draw.canvas import Canvas
 from gpulab.draw.curve import draw_curve
 from gpulab.features.counters_in_time.events import SampledSteps, Sampling
 from gpulab.features.counters_in_time.rows import ROWS, Row
-from gpulab.report.report import RunReport, VariantReport
+from gpulab.report.report import RunReport
 from gpulab.report.sentences import lines
 
 _BESIDE, _WIDEST = 46, 120
@@ -47,7 +47,10 @@ def _charts(report: RunReport, sampling: Sampling, width: int) -> Iterator[Block
     cells = max(16, min(width, _WIDEST) - _BESIDE)
     for variant in sampled:
         steps: SampledSteps = variant.counters_in_time
-        yield Text(_heading(variant, steps), "bold")
+        heading = f"counters in time of {variant.name}: one step as sampled {seconds(steps.step_s)}"
+        if variant.time_s:
+            heading += f", median when measured {seconds(variant.time_s.value)}"
+        yield Text(heading, "bold")
         end_s = max(lengths)
         if end_s > _ONE_AXIS * min(lengths):
             end_s = steps.shown_s
@@ -93,13 +96,6 @@ def _figure(row: Row, value: float) -> str:
     return f"{float(f'{100 * value:.2g}'):g} %"
 
 
-def _heading(variant: VariantReport, steps: SampledSteps) -> str:
-    words = f"counters in time of {variant.name}: one step as sampled {seconds(steps.step_s)}"
-    if variant.time_s is None:
-        return words
-    return f"{words}, median when measured {seconds(variant.time_s.value)}"
-
-
 def _notes(name: str, steps: SampledSteps, roof: float) -> Iterator[str]:
     shown = round(steps.shown_s / steps.step_s)
     yield f"{shown:,} of {plural(steps.steps, 'step')}, a sample every {seconds(steps.interval_s)}"
@@ -111,9 +107,8 @@ def _notes(name: str, steps: SampledSteps, roof: float) -> Iterator[str]:
             words += f", {times(steps.over_declared)} of what it declares"
         yield words
     if cost := steps.cost:
-        ends = "too few for an interval"
-        if cost.low is not None and cost.high is not None:
-            ends = f"{cost.low:+.1%} to {cost.high:+.1%}"
+        low, high = cost.ends
+        ends = f"{low:+.1%} to {high:+.1%}" if cost.has_interval else "too few for an interval"
         yield f"sampling adds {cost.value:+.1%} to {name}, by {cost.n} pairs ({ends})"
 
 

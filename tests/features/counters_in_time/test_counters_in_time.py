@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gpulab.catalog.catalog import read_file
 from gpulab.catalog.needs import has_gpu
+from gpulab.core.counted_steps import StepsJob
 from gpulab.core.events import StageStarted
 from gpulab.features.counters_in_time.after import probe, sample_counters
 from gpulab.features.counters_in_time.rows import spread
@@ -150,7 +151,8 @@ def events(standin, tmp_path, monkeypatch):
         monkeypatch.setenv("REPLAYED", how)
         if cancelled:
             bell.ring()
-        return list(sample_counters(job, ["clone", "copied"], [], 20e-6, bell.fd))
+        asked = StepsJob(job=job, variants=["clone", "copied"])
+        return list(sample_counters(asked, 20e-6, bell.fd))
 
     yield come
     assert not psutil.Process().children()
@@ -178,7 +180,7 @@ def test_whoever_cancels_waits_for_nothing(events):
 def test_a_run_on_the_cpu_says_that_counters_need_a_gpu(counted):
     printed, report = counted("/nowhere/python")
     assert codes(report) == ["counters_need_gpu"]
-    assert "counters need an NVIDIA GPU: this run is on the CPU" in printed
+    assert "counters need an NVIDIA GPU: no GPU: this run is on the CPU" in printed
 
 
 @pytest.fixture
