@@ -218,8 +218,6 @@ class _Sampling:
                 self._steps.tell(b"0")
             try:
                 self._state()
-                if not self.whole.ratios:
-                    self._check()
                 if (sampled := self._variant(name)).rows:
                     yield events.CountersSampled(variant=name, sampled=sampled)
             except NoCountersError as error:
@@ -228,26 +226,23 @@ class _Sampling:
                     return
 
     def _begin(self, processes: ExitStack) -> None:
-        """Start both processes, each of which takes seconds."""
-        job = self._asked.job
+        """Start both processes, and hold counts against copies while the other one imports torch:
+        it uses the device once it has its job.
+        """
+        job, said = self._asked.job, self.whole.findings
         sampler = self._sampler = Sampler(processes, job.device, self._interval_ns, self._stop)
         variables, name = worker_environment(job), "the process of the steps"
         self._steps = Talk(processes, name, COMMAND, self._stop, variables)
+        sampler.open()
+        if process := environment.dcgm_process():
+            said.append(findings.counters_beside_dcgm(process=process))
+        ratios, idle = sampler.checked()
+        self.whole = replace(self.whole, package=sampler.package, ratios=ratios, idle=idle)
+        for row, ratio in ratios.items():
+            if abs(ratio - 1) > _BELIEVED:
+                said.append(findings.counter_deviates(counter=ROWS[row].label, ratio=ratio))
         asked = replace(self._asked, wait=True, rounds=_MOST_ROUNDS)
         self._steps.tell(msgspec.json.encode(asked))
-        sampler.open()
-        self.whole = replace(self.whole, package=sampler.package)
-        if process := environment.dcgm_process():
-            self.whole.findings.append(findings.counters_beside_dcgm(process=process))
-
-    def _check(self) -> None:
-        """Hold counts against copies, while nothing else runs on the device."""
-        ratios, idle = self._sampler.checked()
-        self.whole = replace(self.whole, ratios=ratios, idle=idle)
-        for name, ratio in ratios.items():
-            if abs(ratio - 1) > _BELIEVED:
-                deviates = findings.counter_deviates(counter=ROWS[name].label, ratio=ratio)
-                self.whole.findings.append(deviates)
 
     def _state(self) -> StepsState:
         state = msgspec.json.decode(self._steps.hear(), type=StepsState)
