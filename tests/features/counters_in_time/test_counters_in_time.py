@@ -49,6 +49,12 @@ def copied(lab, size):
     """Copies."""
     data = torch.rand(size)
     return Work(lambda: data + 0, bytes=2 * data.nbytes)
+
+
+@scenario.variant
+def skipped(lab, size):
+    """Is nowhere."""
+    lab.skip("not here")
 '''
 
 
@@ -65,7 +71,8 @@ def counted(lab):
         process = lab.call(*command, "--json", "out.json", "--output", "run.jsonl")
         assert process.code == 0, process.stdout + process.stderr
         (report,) = json.loads((lab.folder / "out.json").read_text())["runs"]
-        return process.stdout, report
+        stages = [line for line in process.stderr.splitlines() if "counters of" in line]
+        return process.stdout, report, stages
 
     return run
 
@@ -100,8 +107,13 @@ def range_of(name, metric):
 def test_counters_are_shown_for_each_variant_beside_what_they_were_held_against(
     counted, standin, lab
 ):
-    printed, report = counted(standin, "--export", "page.html")
-    first, second = (variant["counters_in_time"] for variant in report["variants"])
+    printed, report, stages = counted(standin, "--export", "page.html")
+    assert [line.partition("sampling counters of ")[2].split()[0] for line in stages] == [
+        "clone",
+        "copied",
+    ]
+    first, second, skipped = (variant["counters_in_time"] for variant in report["variants"])
+    assert skipped is None
     for sampled, name in ((first, "copy"), (second, "bf16_product")):
         rows = sampled["rows"]
         for row, metric in (
@@ -124,6 +136,8 @@ def test_counters_are_shown_for_each_variant_beside_what_they_were_held_against(
     assert run["package"] == "13.4.0"
     assert run["ratios"]["dram_read"] == pytest.approx(1, abs=0.01)
     assert run["ratios"]["pcie_read"] == 1.25
+    assert "l2" not in run["ratios"]
+    assert run["idle"].keys() == {"pcie_read", "pcie_write"}
     # the FMA pipe is not in the recording
     assert codes(report) == ["counter_deviates", "counters_missing"]
     page = (lab.folder / "page.html").read_text()
@@ -136,6 +150,23 @@ def test_counters_are_shown_for_each_variant_beside_what_they_were_held_against(
     assert all(len(row) <= 80 and "…" not in row for row in rows)
     replayed = lab.call("--replay", "run.jsonl", "--print")
     assert "PCIe read?" in replayed.stdout
+    assert len(set(axes(replayed.stdout))) == 1
+    assert "below 1 % throughout: tensor pipe" in replayed.stdout
+
+
+def axes(printed):
+    """The heads of the charts."""
+    return [line for line in printed.splitlines() if line.endswith("full scale")]
+
+
+def test_a_step_that_is_much_shorter_has_an_axis_of_its_own(counted, standin, lab):
+    counted(standin)
+    events = [json.loads(line) for line in (lab.folder / "run.jsonl").read_text().splitlines()]
+    _, short = (event["sampled"] for event in events if event.get("type") == "CountersSampled")
+    short |= {"step_s": short["step_s"] / 5, "shown_s": short["shown_s"] / 5}
+    lab.write("short.jsonl", "".join(json.dumps(event) + "\n" for event in events))
+    printed = lab.call("--replay", "short.jsonl", "--print").stdout
+    assert len(set(axes(printed))) == 2
 
 
 @pytest.fixture
@@ -178,7 +209,7 @@ def test_whoever_cancels_waits_for_nothing(events):
 
 
 def test_a_run_on_the_cpu_says_that_counters_need_a_gpu(counted):
-    printed, report = counted("/nowhere/python")
+    printed, report, _ = counted("/nowhere/python")
     assert codes(report) == ["counters_need_gpu"]
     assert "counters need an NVIDIA GPU: no GPU: this run is on the CPU" in printed
 
