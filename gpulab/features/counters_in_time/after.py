@@ -21,16 +21,7 @@ from gpulab.core.events import Event, StageStarted
 from gpulab.core.findings import Finding
 from gpulab.core.machine import COUNTERS_FIX
 from gpulab.core.statuses import Stage
-from gpulab.features.counters_in_time import environment, events, findings
-from gpulab.features.counters_in_time.rows import (
-    ROWS,
-    SETS,
-    START,
-    Columns,
-    bytes_of,
-    columns,
-    rows_of,
-)
+from gpulab.features.counters_in_time import environment, events, findings, rows
 from gpulab.proc.spawn import DEVNULL, PIPE, TimeoutExpired, spawn
 from gpulab.proc.tree import kill_group
 from gpulab.report.sentences import sentence
@@ -53,7 +44,7 @@ _MOST_ROUNDS = 64
 """More than all rounds of a variant."""
 
 
-_Pass = tuple[int, Columns]
+_Pass = tuple[int, rows.Columns]
 """What its steps took, in ns, and the samples of them."""
 
 
@@ -115,13 +106,13 @@ class Talk:
             raise NoCountersError(findings.counters_failed(message=str(error))) from None
         processes.callback(self._close)
 
-    def tell(self, line: bytes) -> None:
-        """Send a line; that nobody reads it is seen by the answer."""
+    def tell(self, said: Any) -> None:
+        """Send a line of JSON; that nobody reads it is seen by the answer."""
         with suppress(BrokenPipeError):
-            self._process.stdin.write(line + b"\n")  # type: ignore[union-attr]
+            self._process.stdin.write(msgspec.json.encode(said) + b"\n")  # type: ignore[union-attr]
 
-    def hear(self) -> bytes:
-        """The next line that comes. NoCountersError."""
+    def hear(self) -> Any:
+        """What the next line says. NoCountersError."""
         output = self._process.stdout.fileno()  # type: ignore[union-attr]
         while b"\n" not in self._partial:
             ready, _, _ = select.select([output, *self._stop], [], [], _ANSWER_S)
@@ -131,7 +122,7 @@ class Talk:
                 raise NoCountersError(findings.counters_ended(process=self._name, end=end))
             self._partial += data
         answer, _, self._partial = self._partial.partition(b"\n")
-        return answer
+        return msgspec.json.decode(answer)
 
     def _close(self) -> str:
         """End it, and say how it ended; one that hangs in the driver is not waited for."""
@@ -159,13 +150,13 @@ class Sampler(Talk):
             raise NoCountersError(_reason("No module named cupti" if device != "cpu" else _ON_CPU))
         super().__init__(processes, "the sampler", command, stop, None)
         self.interval_ns = interval_ns
-        self.tell(msgspec.json.encode({"device": number}))
+        self.tell({"device": number})
 
     def open(self) -> None:
         """Wait until it has started, and ask it what it samples."""
         self.package = str(self._answer())
-        together = [self.asked(do="supported", metrics=each) for each in SETS]
-        self.sets = list(filter(None, together))
+        sets = (self.asked(do="supported", metrics=each) for each in rows.SETS)
+        self.sets = list(filter(None, sets))
         if not self.sets:
             raise NoCountersError(findings.counters_failed(message="this GPU samples none of them"))
 
@@ -173,11 +164,11 @@ class Sampler(Talk):
         """The answer."""
         if "metrics" in asked:
             asked["interval_ns"] = self.interval_ns
-        self.tell(msgspec.json.encode(asked))
+        self.tell(asked)
         return self._answer()
 
     def _answer(self) -> Any:
-        said = msgspec.json.decode(self.hear())
+        said = self.hear()
         if error := said.get("error"):
             raise NoCountersError(_reason(error))
         return said["answer"]
@@ -189,7 +180,7 @@ class Sampler(Talk):
         ratios, idle = {}, {}
         metrics = self.sets[0]
         copies = self.asked(do="check", metrics=metrics)
-        for name, row in ROWS.items():
+        for name, row in rows.ROWS.items():
             if not row.copied or row.metric not in metrics:
                 continue
             at = 2 + metrics.index(row.metric)
@@ -215,7 +206,7 @@ class _Sampling:
             if not self.whole.package:
                 self._begin(processes)
             if self._waits:
-                self._steps.tell(b"0")
+                self._steps.tell(0)
             try:
                 self._state()
                 if (sampled := self._variant(name)).rows:
@@ -240,12 +231,11 @@ class _Sampling:
         self.whole = replace(self.whole, package=sampler.package, ratios=ratios, idle=idle)
         for row, ratio in ratios.items():
             if abs(ratio - 1) > _BELIEVED:
-                said.append(findings.counter_deviates(counter=ROWS[row].label, ratio=ratio))
-        asked = replace(self._asked, wait=True, rounds=_MOST_ROUNDS)
-        self._steps.tell(msgspec.json.encode(asked))
+                said.append(findings.counter_deviates(counter=rows.ROWS[row].label, ratio=ratio))
+        self._steps.tell(replace(self._asked, wait=True, rounds=_MOST_ROUNDS))
 
     def _state(self) -> StepsState:
-        state = msgspec.json.decode(self._steps.hear(), type=StepsState)
+        state = msgspec.convert(self._steps.hear(), StepsState)
         self._waits = state.state != "failed"  # after one that failed, the next comes by itself
         if state.state == "failed":
             raise NoCountersError(findings.counters_failed(message=state.message))
@@ -253,7 +243,7 @@ class _Sampling:
 
     def _step(self, count: int) -> tuple[int, int]:
         """When so many steps began, and what they took, in ns."""
-        self._steps.tell(str(count).encode())
+        self._steps.tell(count)
         done = self._state()
         return done.begin_ns, max(1, done.end_ns - done.begin_ns)
 
@@ -261,7 +251,7 @@ class _Sampling:
         self._sampler.asked(do="start", metrics=metrics)
         begin_ns, took_ns = self._step(count)
         samples = self._sampler.asked(do="stop", decode=decode)
-        return took_ns, columns(metrics, samples, begin_ns, took_ns)
+        return took_ns, rows.columns(metrics, samples, begin_ns, took_ns)
 
     def _pairs(self, count: int, most: int) -> tuple[list[_Pass], Estimate]:
         """Passes of so many steps, each beside the same steps without sampling, either first in
@@ -290,19 +280,19 @@ class _Sampling:
         first = name == self._asked.variants[0]
         passes, cost = self._pairs(count, _PAIRS if first else _PASSES)
         usual_ns = median(took_ns for took_ns, _ in passes)
-        passes.sort(key=lambda each: (not each[1][START], abs(each[0] - usual_ns)))
+        passes.sort(key=lambda each: (not each[1][rows.START], abs(each[0] - usual_ns)))
         step_ns = passes[0][0] / count
         shown = min(count, ceil(_FEWEST * sampler.interval_ns / step_ns))
         bins = min(_POINTS, ceil(shown * step_ns / sampler.interval_ns))
-        rows: dict[str, list[float]] = {}
+        drawn: dict[str, list[float]] = {}
         per_step: dict[str, float] = {}
         others = [self._pass(metrics, count) for metrics in sampler.sets[1:]]
         for took_ns, samples in (passes[0], *others):
-            if samples[START]:
+            if samples[rows.START]:
                 low = (count - shown) // 2 * took_ns / count
-                rows = rows_of(samples, low, low + shown * took_ns / count, bins) | rows
-                per_step = bytes_of(samples, count) | per_step
-        labels = [row.label for key, row in ROWS.items() if key not in rows]
+                drawn = rows.rows_of(samples, low, low + shown * took_ns / count, bins) | drawn
+                per_step = rows.bytes_of(samples, count) | per_step
+        labels = [row.label for key, row in rows.ROWS.items() if key not in drawn]
         missing = findings.counters_missing(counters=labels)
         if labels and missing not in self.whole.findings:
             self.whole.findings.append(missing)
@@ -311,7 +301,7 @@ class _Sampling:
             steps=count,
             step_s=step_ns * 1e-9,
             shown_s=shown * step_ns * 1e-9,
-            rows={name: rows[name] for name in ROWS if name in rows},
+            rows={name: drawn[name] for name in rows.ROWS if name in drawn},
             per_step=per_step,
             cost=cost if first else None,
         )

@@ -58,7 +58,7 @@ def _charts(report: RunReport, sampling: Sampling, width: int) -> Iterator[Block
         table.add_column("", no_wrap=True, min_width=11)
         table.add_column(f"0{seconds(end_s):>{cells - 1}}", no_wrap=True, min_width=cells)
         for head in ("mean", "peak", "full scale"):
-            table.add_column(head, justify="right", no_wrap=True)
+            table.add_column(head, justify="right", no_wrap=True, min_width=9)
         small = []
         for name, values in steps.rows.items():
             row, top = ROWS[name], 1.0
