@@ -66,7 +66,7 @@ def _charts(report: RunReport, sampling: Sampling, width: int) -> Iterator[Block
                 top = max(max(each.counters_in_time.rows.get(name, [0])) for each in sampled)
             if roof and row.copied == "inside":
                 top = roof
-            if max(values) < _SMALL * top:
+            if max(values) <= _SMALL * top:
                 peak = f"at most {_figure(row, max(values))}" if any(values) else "0"
                 small.append(f"{row.label} {peak}")
             else:

@@ -158,11 +158,18 @@ def test_a_step_that_is_much_shorter_has_an_axis_of_its_own(counted, standin, la
     events = [json.loads(line) for line in (lab.folder / "run.jsonl").read_text().splitlines()]
     long, short = (event["sampled"] for event in events if event.get("type") == "CountersSampled")
     axes = {}
+    for sampled in (long, short):
+        sampled["rows"]["pcie_write"] = [0.0] * 20
+        sampled["rows"]["sm_active"] = [0.002] * 20
     for times in (2, 5):
         long |= {"step_s": 0.01, "shown_s": 0.01}
         short |= {"step_s": 0.01 / times, "shown_s": 0.01 / times}
         lab.write("changed.jsonl", "".join(json.dumps(event) + "\n" for event in events))
         printed = lab.call("--replay", "changed.jsonl", "--print").stdout.splitlines()
+        named = [line for line in printed if line.startswith("below 1 % throughout: ")]
+        assert len(named) == 2
+        assert all("SM active at most 0.2 %" in line for line in named)
+        assert all("PCIe write 0" in line for line in named)
         heads = [line for line in printed if line.endswith("full scale")]
         axes[times] = [head.partition("mean")[0].split() for head in heads]
     assert axes[2] == [["0", "10.0", "ms"]] * 2
