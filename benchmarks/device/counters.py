@@ -124,9 +124,13 @@ def main():
     with ExitStack() as processes:
         sampler = None
         try:
-            sampler = Sampler(processes, "cuda:0", 20_000)
+            opened = Sampler(processes, "cuda:0", 20_000)
+            opened.open()
+            sampler = opened
             print(f"sampled by cupti-python {sampler.package}: {sampler.sets} of {SETS}")
-            print("of a copy:", {name: round(ratio, 3) for name, ratio in sampler.ratios()})
+            ratios, idle = sampler.checked()
+            print("of a copy:", {name: round(ratio, 3) for name, ratio in ratios.items()})
+            print("B/s of an idle link:", {name: round(rate) for name, rate in idle.items()})
         except NoCountersError as error:
             print(f"no PM sampling: {error.reason}")
         gpm, bytes_per_s = opened_gpm()

@@ -15,6 +15,11 @@ import msgspec
 from gpulab.core.findings import Finding
 from gpulab.core.values import Amount, Capability, Count, Line, Name
 
+COUNTERS_FIX = (
+    "options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, or CAP_SYS_ADMIN"
+)
+"""What a driver that keeps counters from users needs."""
+
 
 class Device(msgspec.Struct, frozen=True, kw_only=True):
     """`kind` is cpu or cuda. What follows `l2_bytes` is of a GPU; 0 where torch does not say."""

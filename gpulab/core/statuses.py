@@ -24,6 +24,7 @@ class Stage(StrEnum):
     SOLO_RUN = "solo run"
     RE_CHECK = "re-check"
     PROFILE = "profile"
+    COUNTERS = "counters"
     TEARDOWN = "teardown"
     END = "end"
 

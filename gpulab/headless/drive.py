@@ -61,7 +61,7 @@ class PlainProgress:
         state = run.state
         started = state.last(StageStarted)
         position = (state.stage, started.variant if started else None)
-        is_long = state.stage in (Stage.MEASURE, Stage.PROFILE)
+        is_long = state.stage in (Stage.MEASURE, Stage.PROFILE, Stage.COUNTERS)
         due = is_long and monotonic() - self._shown >= 5.0
         if state.outcome is None and (position != self._last or due) and state.stage not in _BRIEF:
             self._last, self._shown = position, monotonic()

@@ -36,7 +36,7 @@ from gpulab.stats.statistics import CONFIDENCE
 ALL_TOGETHER = "all_together"
 """The variant with all fixes of the variants before it."""
 CALIBRATION = "calibration"
-_AFTER_THE_VERDICT = (Stage.SOLO_RUN, Stage.CEILINGS, Stage.PROFILE, Stage.END)
+_AFTER_THE_VERDICT = (Stage.SOLO_RUN, Stage.CEILINGS, Stage.PROFILE, Stage.COUNTERS, Stage.END)
 
 
 def new_state() -> RunState:

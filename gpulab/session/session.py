@@ -10,13 +10,17 @@ from time import monotonic
 
 from msgspec.structs import replace
 
+from gpulab.core.counted_steps import StepsJob
 from gpulab.core.events import (
     DEVICE_LOST,
     Event,
     FindingMade,
+    OutOfMemory,
     RunEnded,
     RunInvalid,
     Stopped,
+    VariantFailed,
+    VariantSkipped,
     WorkerReady,
 )
 from gpulab.core.failures import timeout
@@ -53,6 +57,8 @@ class Session(LiveSource):
         self._worker: WorkerProcess | None = None
         self._transcript = WorkerTranscript()
         """Of the worker that measures: how it ended is how the run ended."""
+        self._failed: set[str | None] = set()
+        """Variants that nothing more is to be known of."""
         self._stopped: Outcome | None = None
         """By the user or the timeout; None where nobody stopped it."""
         self._error: Exception | None = None
@@ -94,9 +100,10 @@ class Session(LiveSource):
         if not sampling or not interval_s or isinstance(job, Calibrate) or self._stopped:
             return
         if self._transcript.complete:
-            choices = (*self._history.choices, *self._history.made)
-            events = sampling.sample_counters(job, choices, interval_s, self._cancelling.fd)
-            for event in events:
+            names = [info.name for info in job.subject.variants if info.name not in self._failed]
+            choices = [*self._history.choices, *self._history.made]
+            asked = StepsJob(job=job, variants=names, choices=choices)
+            for event in sampling.sample_counters(asked, interval_s, self._cancelling.fd):
                 self._append(event)
 
     def _whole_job(self, stack: ExitStack) -> AnyJob:
@@ -140,6 +147,8 @@ class Session(LiveSource):
         self._log.append(*events)
         for event in events:
             self._deadline.on_event(event)
+            if isinstance(event, (VariantFailed, VariantSkipped, OutOfMemory)):
+                self._failed.add(event.variant)
             if isinstance(event, WorkerReady) and self._telemetry and self._worker:
                 self._telemetry.target(event, self._worker.pid)
             if (earlier := self._history.on_event(event)) is not None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import select
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from math import ceil, expm1
+from statistics import median
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -15,27 +17,35 @@ from msgspec.structs import replace
 
 from gpulab.core.counted_steps import COMMAND, StepsJob, StepsState
 from gpulab.core.estimate import Estimate
-from gpulab.core.events import Event
+from gpulab.core.events import Event, StageStarted
 from gpulab.core.findings import Finding
-from gpulab.core.jobs import Measure, TimeFunctions
-from gpulab.core.payloads import Choice
-from gpulab.features.counters_in_time import environment, events, findings
-from gpulab.features.counters_in_time.rows import ROWS, SETS, START, columns, rows_of
+from gpulab.core.machine import COUNTERS_FIX
+from gpulab.core.statuses import Stage
+from gpulab.features.counters_in_time import environment, events, findings, rows
 from gpulab.proc.spawn import DEVNULL, PIPE, TimeoutExpired, spawn
 from gpulab.proc.tree import kill_group
+from gpulab.report.sentences import sentence
 from gpulab.session.worker_process import worker_environment
 from gpulab.stats.statistics import log_ratios, median_estimate
 
-_FIX = "options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, or CAP_SYS_ADMIN"
 _ANSWER_S = 300.0
 _PASS_NS = 1e7
 """How long the steps of one pass take, in all."""
 _MOST_STEPS, _MOST_SAMPLES, _POINTS, _FEWEST = 10_000, 5_000, 200, 20
 """A decode of 100,000 samples fails. A row keeps 200 values, and shows steps of 20 samples."""
-_PAIRS, _ROUNDS = 8, 64
-"""The fewest that carry an interval; more than all rounds of a variant."""
+_PASSES, _PAIRS, _PAIRS_S = 3, 8, 2.0
+"""Passes of which the median is shown. Pairs with and without sampling, of one variant: the fewest
+that carry an interval, as far as they fit.
+"""
 _BELIEVED = 0.1
 """How far the count of a copy may be from its size."""
+_ON_CPU = "no GPU: this run is on the CPU"
+_MOST_ROUNDS = 64
+"""More than all rounds of a variant."""
+
+
+_Pass = tuple[int, rows.Columns]
+"""What its steps took, in ns, and the samples of them."""
 
 
 class NoCountersError(Exception):
@@ -46,236 +56,252 @@ class NoCountersError(Exception):
         self.reason = reason
 
 
-def sample_counters(
-    job: Measure | TimeFunctions, choices: Sequence[Choice], interval_s: float, cancelled: int
-) -> Iterator[Event]:
-    """Events of the counters over each variant's steps, and at last why there are no more. Nothing
-    after `cancelled` can be read.
+def sample_counters(asked: StepsJob, interval_s: float, cancelled: int) -> Iterator[Event]:
+    """Events of the counters over the steps of these variants, and at last why there are no more.
+    Nothing after `cancelled` can be read.
     """
-    sampling = _Sampling(job, round(interval_s * 1e9), cancelled)
+    sampling = _Sampling(asked, round(interval_s * 1e9), cancelled)
     with ExitStack() as processes:
         try:
-            yield from sampling.variants(processes, choices)
+            yield from sampling.variants(processes)
         except NoCountersError as error:
-            sampling.findings.append(error.reason)
+            sampling.whole.findings.append(error.reason)
     if not select.select([cancelled], [], [], 0)[0]:
-        yield events.CountersEnded(sampling=sampling.whole())
+        yield events.CountersEnded(sampling=sampling.whole)
 
 
 def probe() -> tuple[str, Finding | None]:
-    """What the first GPU samples, in words, or why it samples nothing."""
+    """What samples the first GPU, in words, or why nothing does."""
     with ExitStack() as processes:
         try:
             sampler = Sampler(processes, "cuda:0", 20_000)
+            sampler.open()
         except NoCountersError as error:
-            return "", error.reason
-    missing = f", without {', '.join(sampler.missing)}" if sampler.missing else ""
-    return f"cupti-python {sampler.package}{missing}", None
+            return sentence(error.reason), error.reason
+    return f"cupti-python {sampler.package}", None
 
 
-def _package_needed(_: str = "") -> Finding:
-    return findings.counters_need_package(install=environment.install_line())
-
-
-_REASONS: Mapping[str, Callable[[str], Finding]] = {
-    "No module named": _package_needed,
-    "PermissionError": lambda _: findings.counters_not_permitted(fix=_FIX),
-    "INSUFFICIENT_PRIVILEGES": lambda _: findings.counters_not_permitted(fix=_FIX),
-    "libcuda": lambda error: findings.counters_need_gpu(message=error),
-    "no GPU": lambda error: findings.counters_need_gpu(message=error),
-}
-"""By what an error of the sampler says."""
+def _reason(error: str) -> Finding:
+    """Why there is nothing, by what an error of the sampler says."""
+    if "No module named" in error:
+        return findings.counters_need_package(install=environment.install_line())
+    if "PermissionError" in error or "INSUFFICIENT_PRIVILEGES" in error:
+        return findings.counters_not_permitted(fix=COUNTERS_FIX)
+    if "libcuda" in error or "no GPU" in error:
+        return findings.counters_need_gpu(message=error)
+    return findings.counters_failed(message=error)
 
 
 class Talk:
     """A process that answers lines with lines. `stop` wakes whoever waits for an answer."""
 
-    def __init__(self, name: str, command: Sequence[str], stop: Sequence[int], **how: Any) -> None:
+    def __init__(
+        self, processes: ExitStack, name: str, command: Sequence[str], stop: Sequence[int], env: Any
+    ) -> None:
         self._name, self._stop, self._partial = name, stop, b""
-        how |= {"stdin": PIPE, "stdout": PIPE, "stderr": DEVNULL, "start_new_session": True}
+        pipes: Any = {"stdin": PIPE, "stdout": PIPE, "stderr": DEVNULL}
         try:
-            self._process = spawn(command, **how)
+            self._process = spawn(command, env=env, start_new_session=True, **pipes)
         except OSError as error:
             raise NoCountersError(findings.counters_failed(message=str(error))) from None
+        processes.callback(self._close)
 
-    def ask(self, line: bytes) -> bytes:
-        """The answer to a line; without one, the next that comes. NoCountersError."""
-        if line:
-            with suppress(BrokenPipeError):
-                self._process.stdin.write(line + b"\n")  # type: ignore[union-attr]
+    def tell(self, said: Any) -> None:
+        """Send a line of JSON; that nobody reads it is seen by the answer."""
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(msgspec.json.encode(said) + b"\n")  # type: ignore[union-attr]
+
+    def hear(self) -> Any:
+        """What the next line says. NoCountersError."""
         output = self._process.stdout.fileno()  # type: ignore[union-attr]
         while b"\n" not in self._partial:
             ready, _, _ = select.select([output, *self._stop], [], [], _ANSWER_S)
             data = os.read(output, 1 << 18) if ready == [output] else b""
             if not data:
-                end = self._end() if ready else "no answer"
+                end = self._close() if ready else "no answer"
                 raise NoCountersError(findings.counters_ended(process=self._name, end=end))
             self._partial += data
         answer, _, self._partial = self._partial.partition(b"\n")
-        return answer
+        return msgspec.json.decode(answer)
 
-    def _end(self) -> str:
-        self.close()
-        code = self._process.returncode
-        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
-
-    def close(self) -> None:
-        """End it; one that hangs in the driver is not waited for."""
+    def _close(self) -> str:
+        """End it, and say how it ended; one that hangs in the driver is not waited for."""
         if self._process.returncode is None:
             kill_group(self._process.pid, signal.SIGKILL)
         with suppress(TimeoutExpired):
             self._process.wait(5.0)
         for pipe in (self._process.stdin, self._process.stdout):
             pipe.close()  # type: ignore[union-attr]
+        code = self._process.returncode or 0
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
-class Sampler:
-    """The sampler of a device. `sets`: what can be sampled in one pass each. NoCountersError."""
+class Sampler(Talk):
+    """The sampler of a device: its process starts at once. `sets`: what can be sampled in one pass
+    each. NoCountersError.
+    """
 
     def __init__(
         self, processes: ExitStack, device: str, interval_ns: int, stop: Sequence[int] = ()
     ) -> None:
         command = environment.sampler_command()
         number = None if device == "cpu" else int(device.rpartition(":")[2])
-        if command is None and number is None:
-            raise NoCountersError(findings.counters_need_gpu(message="this run is on the CPU"))
         if command is None:
-            raise NoCountersError(_package_needed())
-        self._talk = Talk("the sampler", command, stop)
-        processes.callback(self._talk.close)
+            raise NoCountersError(_reason("No module named cupti" if device != "cpu" else _ON_CPU))
+        super().__init__(processes, "the sampler", command, stop, None)
         self.interval_ns = interval_ns
-        self.package = str(self.asked(device=number))
-        self.sets = [self.asked(do="supported", metrics=each) for each in SETS]
-        sampled = {metric for metrics in self.sets for metric in metrics}
-        self.missing = [row.label for row in ROWS.values() if not row.metrics <= sampled]
+        self.tell({"device": number})
+
+    def open(self) -> None:
+        """Wait until it has started, and ask it what it samples."""
+        self.package = str(self._answer())
+        sets = (self.asked(do="supported", metrics=each) for each in rows.SETS)
+        self.sets = list(filter(None, sets))
+        if not self.sets:
+            raise NoCountersError(findings.counters_failed(message="this GPU samples none of them"))
 
     def asked(self, **asked: Any) -> Any:
-        """The answer. NoCountersError."""
+        """The answer."""
         if "metrics" in asked:
             asked["interval_ns"] = self.interval_ns
-        said = msgspec.json.decode(self._talk.ask(msgspec.json.encode(asked)))
-        error = said.get("error", "")
-        for words, reason in _REASONS.items():
-            if words in error:
-                raise NoCountersError(reason(error))
-        if error:
-            raise NoCountersError(findings.counters_failed(message=error))
+        self.tell(asked)
+        return self._answer()
+
+    def _answer(self) -> Any:
+        said = self.hear()
+        if error := said.get("error"):
+            raise NoCountersError(_reason(error))
         return said["answer"]
 
-    def ratios(self) -> Iterator[tuple[str, float]]:
-        """By row, what was counted of copies of known size over that size."""
-        checked = self.asked(do="check", metrics=self.sets[0])
-        for name, row in ROWS.items():
-            if row.bytes and row.metric in self.sets[0]:
-                size, samples = checked["link" if name.startswith("pcie") else "inside"]
-                at = 2 + self.sets[0].index(row.metric)
-                counted = row.bytes * sum(sample[at] for sample in samples if sample[0])
-                yield name, counted / size / (1 + (name == "l2"))  # there read and written
+    def checked(self) -> tuple[dict[str, float], dict[str, float]]:
+        """By row, what was counted of a copy of known size over that size; and bytes per second
+        over the link while it was idle.
+        """
+        ratios, idle = {}, {}
+        metrics = self.sets[0]
+        copies = self.asked(do="check", metrics=metrics)
+        for name, row in rows.ROWS.items():
+            if not row.copied or row.metric not in metrics:
+                continue
+            at = 2 + metrics.index(row.metric)
+            size, samples = copies[row.copied]
+            ratios[name] = sum(sample[at] for sample in samples if sample[0]) / size
+            if row.copied == "link":
+                during = [sample for sample in copies["inside"][1] if sample[0]]
+                took_ns = sum(end - start for start, end, *_ in during)
+                idle[name] = sum(sample[at] for sample in during) / max(1, took_ns) * 1e9
+        return ratios, idle
 
 
 class _Sampling:
-    def __init__(self, job: Measure | TimeFunctions, interval_ns: int, cancelled: int) -> None:
-        self._job, self._interval_ns, self._stop = job, interval_ns, [cancelled]
-        self._package = ""
-        self._ratios: dict[str, float] = {}
-        self.findings: list[Finding] = []
+    def __init__(self, asked: StepsJob, interval_ns: int, cancelled: int) -> None:
+        self._asked, self._interval_ns, self._stop = asked, interval_ns, [cancelled]
+        self._waits = False
+        self.whole = events.Sampling()
 
-    def whole(self) -> events.Sampling:
-        """What there is to say of it as far as it came."""
-        return events.Sampling(package=self._package, ratios=self._ratios, findings=self.findings)
-
-    def variants(self, processes: ExitStack, choices: Sequence[Choice]) -> Iterator[Event]:
+    def variants(self, processes: ExitStack) -> Iterator[Event]:
         """Sample one after the other."""
-        sampler = Sampler(processes, self._job.device, self._interval_ns, self._stop)
-        self._sampler, self._package = sampler, sampler.package
-        if process := environment.dcgm_process():
-            self.findings.append(findings.counters_beside_dcgm(process=process))
-        if sampler.missing:
-            self.findings.append(findings.counters_missing(counters=sampler.missing))
-        for name, ratio in sampler.ratios():
-            self._ratios[name] = ratio
-            if abs(ratio - 1) > _BELIEVED:
-                label = ROWS[name].label
-                self.findings.append(findings.counter_deviates(counter=label, ratio=ratio))
-        variables = worker_environment(self._job)
-        self._talk = Talk("the process of the steps", COMMAND, self._stop, env=variables)
-        processes.callback(self._talk.close)
-        names = [info.name for info in self._job.subject.variants if info.missing is None]
-        asked = StepsJob(
-            job=self._job, variants=names, choices=list(choices), wait=True, rounds=_ROUNDS
-        )
-        self._next = msgspec.json.encode(asked)
-        for name in names:
+        for name in self._asked.variants:
+            yield StageStarted(stage=Stage.COUNTERS, variant=name)
+            if not self.whole.package:
+                self._begin(processes)
+            if self._waits:
+                self._steps.tell(0)
             try:
-                self._state(self._next)
-                yield events.CountersSampled(variant=name, sampled=self._variant(name))
+                self._state()
+                if (sampled := self._variant(name)).rows:
+                    yield events.CountersSampled(variant=name, sampled=sampled)
             except NoCountersError as error:
-                self.findings.append(replace(error.reason, variant=name))
-                if error.reason.code != findings.counters_failed.code:
+                self.whole.findings.append(replace(error.reason, variant=name))
+                if error.reason.code == findings.counters_ended.code:
                     return
 
-    def _state(self, line: bytes) -> StepsState:
-        state = msgspec.json.decode(self._talk.ask(line), type=StepsState)
-        failed = state.state == "failed"
-        self._next = b"" if failed else b"0"  # after one that failed, the next comes by itself
-        if failed:
+    def _begin(self, processes: ExitStack) -> None:
+        """Start both processes, and hold counts against copies while the other one imports torch:
+        it uses the device once it has its job.
+        """
+        job, said = self._asked.job, self.whole.findings
+        sampler = self._sampler = Sampler(processes, job.device, self._interval_ns, self._stop)
+        variables, name = worker_environment(job), "the process of the steps"
+        self._steps = Talk(processes, name, COMMAND, self._stop, variables)
+        sampler.open()
+        if process := environment.dcgm_process():
+            said.append(findings.counters_beside_dcgm(process=process))
+        ratios, idle = sampler.checked()
+        self.whole = replace(self.whole, package=sampler.package, ratios=ratios, idle=idle)
+        for row, ratio in ratios.items():
+            if abs(ratio - 1) > _BELIEVED:
+                said.append(findings.counter_deviates(counter=rows.ROWS[row].label, ratio=ratio))
+        self._steps.tell(replace(self._asked, wait=True, rounds=_MOST_ROUNDS))
+
+    def _state(self) -> StepsState:
+        state = msgspec.convert(self._steps.hear(), StepsState)
+        self._waits = state.state != "failed"  # after one that failed, the next comes by itself
+        if state.state == "failed":
             raise NoCountersError(findings.counters_failed(message=state.message))
         return state
 
-    def _steps(self, count: int) -> tuple[int, int]:
+    def _step(self, count: int) -> tuple[int, int]:
         """When so many steps began, and what they took, in ns."""
-        done = self._state(str(count).encode())
+        self._steps.tell(count)
+        done = self._state()
         return done.begin_ns, max(1, done.end_ns - done.begin_ns)
+
+    def _pass(self, metrics: list[str], count: int, *, decode: bool = True) -> _Pass:
+        self._sampler.asked(do="start", metrics=metrics)
+        begin_ns, took_ns = self._step(count)
+        samples = self._sampler.asked(do="stop", decode=decode)
+        return took_ns, rows.columns(metrics, samples, begin_ns, took_ns)
+
+    def _pairs(self, count: int, most: int) -> tuple[list[_Pass], Estimate]:
+        """Passes of so many steps, each beside the same steps without sampling, either first in
+        turn; and what it adds to them, relative.
+        """
+        passes, plain_ns, until = [], [], monotonic() + _PAIRS_S
+        for pair in range(most):
+            if pair >= _PASSES and monotonic() > until:
+                break
+            for sampled in (pair % 2, 1 - pair % 2):
+                if sampled:
+                    decode = pair < _PASSES
+                    passes.append(self._pass(self._sampler.sets[0], count, decode=decode))
+                else:
+                    plain_ns.append(self._step(count)[1])
+        added = median_estimate(log_ratios([took_ns for took_ns, _ in passes], plain_ns))
+        assert added is not None
+        return passes, added.moved(expm1)
 
     def _variant(self, name: str) -> events.SampledSteps:
         """The counters of a variant that is built."""
         sampler = self._sampler
-        rows: dict[str, list[float]] = {}
-        per_step: dict[str, float] = {}
-        step_ns = self._steps(3)[1] / 3
+        step_ns = self._step(3)[1] / 3
         count = min(_MOST_STEPS, ceil(_PASS_NS / step_ns))
         sampler.interval_ns = max(self._interval_ns, ceil(count * step_ns / _MOST_SAMPLES))
-        for metrics in filter(None, sampler.sets):
-            sampler.asked(do="start", metrics=metrics)
-            begin_ns, took_ns = self._steps(count)
-            samples = columns(metrics, sampler.asked(do="stop"), begin_ns, took_ns)
-            if not samples[START]:
-                labels = [row.label for row in ROWS.values() if row.metric in metrics]
-                self.findings.append(findings.counters_without_samples(name, counters=labels))
-                continue
-            step_ns = took_ns / count
-            shown = min(count, ceil(_FEWEST * sampler.interval_ns / step_ns))
-            bins = min(_POINTS, ceil(shown * step_ns / sampler.interval_ns))
-            low = (count - shown) // 2 * step_ns
-            rows = rows_of(samples, low, low + shown * step_ns, bins) | rows
-            for row_name, row in ROWS.items():
-                if row.bytes and row.metric in metrics:
-                    per_step[row_name] = row.bytes * sum(samples[row.metric]) / count
-        if not rows:
-            raise NoCountersError(findings.counters_failed(message="no pass has samples"))
-        first = name == self._job.subject.variants[0].name
+        first = name == self._asked.variants[0]
+        passes, cost = self._pairs(count, _PAIRS if first else _PASSES)
+        usual_ns = median(took_ns for took_ns, _ in passes)
+        passes.sort(key=lambda each: (not each[1][rows.START], abs(each[0] - usual_ns)))
+        step_ns = passes[0][0] / count
+        shown = min(count, ceil(_FEWEST * sampler.interval_ns / step_ns))
+        bins = min(_POINTS, ceil(shown * step_ns / sampler.interval_ns))
+        drawn: dict[str, list[float]] = {}
+        per_step: dict[str, float] = {}
+        others = [self._pass(metrics, count) for metrics in sampler.sets[1:]]
+        for took_ns, samples in (passes[0], *others):
+            if samples[rows.START]:
+                low = (count - shown) // 2 * took_ns / count
+                drawn = rows.rows_of(samples, low, low + shown * took_ns / count, bins) | drawn
+                per_step = rows.bytes_of(samples, count) | per_step
+        labels = [row.label for key, row in rows.ROWS.items() if key not in drawn]
+        missing = findings.counters_missing(counters=labels)
+        if labels and missing not in self.whole.findings:
+            self.whole.findings.append(missing)
         return events.SampledSteps(
             interval_s=sampler.interval_ns * 1e-9,
             steps=count,
             step_s=step_ns * 1e-9,
             shown_s=shown * step_ns * 1e-9,
-            rows={name: rows[name] for name in ROWS if name in rows},
+            rows={name: drawn[name] for name in rows.ROWS if name in drawn},
             per_step=per_step,
-            cost=self._cost(count) if first else None,
-        )
-
-    def _cost(self, count: int) -> Estimate:
-        """What sampling adds to the same steps, by pairs in which either is first in turn."""
-        took: tuple[list[float], list[float]] = [], []
-        for pair in range(_PAIRS):
-            for on in (pair % 2, 1 - pair % 2):
-                if on:
-                    self._sampler.asked(do="start", metrics=self._sampler.sets[0])
-                took[on].append(self._steps(count)[1])
-                if on:
-                    self._sampler.asked(do="stop", decode=False)
-        ratio = median_estimate(log_ratios(took[1], took[0]))
-        assert ratio is not None
-        return replace(
-            ratio, **{end: expm1(getattr(ratio, end)) for end in ("value", "low", "high")}
+            cost=cost if first else None,
         )

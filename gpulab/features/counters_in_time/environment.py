@@ -16,16 +16,16 @@ VARIABLE = "GPULAB_COUNTERS_PYTHON"
 """A Python, or a folder of packages for this one."""
 
 
-def _folder() -> Path:
+def _python() -> Path:
     from platformdirs import user_data_path
 
-    return user_data_path("gpulab") / "counters"
+    folder = user_data_path("gpulab") / "counters"
+    return Path(os.environ.get(VARIABLE) or folder / "bin" / "python")
 
 
 def sampler_command() -> list[str] | None:
     """Return what starts the sampler; None where there is no Python for it."""
-    python = Path(os.environ.get(VARIABLE) or _folder() / "bin" / "python")
-    sampler = str(Path(__file__).with_name("sampler.py"))
+    python, sampler = _python(), str(Path(__file__).with_name("sampler.py"))
     if python.is_dir():
         return [sys.executable, "-I", sampler, str(python)]
     return [str(python), "-I", sampler] if python.exists() else None
@@ -33,11 +33,12 @@ def sampler_command() -> list[str] | None:
 
 def install_line() -> str:
     """The command that makes the environment, or brings it up to date."""
-    python = os.environ.get(VARIABLE)
-    if python:
-        target = f" --target {python}" * Path(python).is_dir()
-        return f"{'' if target else f'{python} -m '}pip install -U{target} cupti-python"
-    folder = shown_path(_folder())
+    python = _python()
+    if python.is_dir():
+        return f"pip install -U --target {python} cupti-python"
+    if VARIABLE in os.environ:
+        return f"{python} -m pip install -U cupti-python"
+    folder = shown_path(python.parents[1])
     return f"python3 -m venv {folder} && {folder}/bin/pip install -U cupti-python"
 
 

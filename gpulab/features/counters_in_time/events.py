@@ -11,7 +11,8 @@ from gpulab.core.values import Amount, Line, Name, PositiveAmount, PositiveCount
 
 
 class SampledSteps(msgspec.Struct, frozen=True, kw_only=True):
-    """The counters over `steps` steps of a variant, whose step took `step_s` meanwhile.
+    """The counters over `steps` steps of a variant, whose step took `step_s` meanwhile: of several
+    such passes the one with the median time.
 
     `rows`: by the name of a row, a value for each bin of the `shown_s` seconds in the middle: bytes
     per second, or a share. `per_step`: bytes of a step, over all of them. `cost`: what sampling
@@ -37,11 +38,12 @@ class SampledSteps(msgspec.Struct, frozen=True, kw_only=True):
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     """The sampling as a whole: the `package` that did it. `ratios`: by row, the count of a copy
-    made there and then over its size.
+    made there and then over its size. `idle`: bytes per second counted over a link that is idle.
     """
 
     package: Line = ""
     ratios: dict[Name, Amount] = {}
+    idle: dict[Name, Amount] = {}
     findings: list[Finding] = []
 
 

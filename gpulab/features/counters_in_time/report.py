@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from gpulab.features.counters_in_time import result
 from gpulab.features.counters_in_time.events import CountersEnded, CountersSampled
+from gpulab.features.counters_in_time.result import RunPart, VariantPart
 from gpulab.report.feature import Draft, Feature, Section, View
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.state import VariantState
@@ -28,8 +28,8 @@ def _add_to_run(draft: Draft, report: RunReport) -> RunReport:
 
 FEATURE = Feature(
     "counters_in_time",
-    variant_part=result.VariantPart,
-    run_part=result.RunPart,
+    variant_part=VariantPart,
+    run_part=RunPart,
     add_to_variant=_add_to_variant,
     add_to_run=_add_to_run,
     views=[View("counters_in_time.view:counters", Section.RESOURCES, flag="counters")],

@@ -16,29 +16,26 @@ _SLACK_NS = 200_000
 @dataclass(frozen=True)
 class Row:
     """A row: its counter, and the bytes of one or 0. `over`: the counter that it is a share of;
-    with neither it is in per cent.
+    with neither it is in per cent. `copied`: the copy that counts just these bytes, or none.
     """
 
     label: str
     metric: str
     bytes: int = 0
     over: str = ""
-
-    @property
-    def metrics(self) -> set[str]:
-        """The counters that it needs."""
-        return {self.metric, self.over or self.metric}
+    copied: str = ""
 
 
 ROWS: Mapping[str, Row] = {
-    "dram_read": Row("DRAM read", _READ, 1),
-    "dram_write": Row("DRAM write", _WRITTEN, 1),
+    "dram_read": Row("DRAM read", _READ, 1, copied="inside"),
+    "dram_write": Row("DRAM write", _WRITTEN, 1, copied="inside"),
+    # a copy is no truth for it: sectors that cross from one partition to the other count twice
     "l2": Row("L2 sectors", "lts__t_sectors.sum", _SECTOR_BYTES),
     "sm_active": Row("SM active", "sm__cycles_active.avg", over=_ELAPSED),
     "tensor": Row("tensor pipe", f"sm__pipe_tensor{_OF_PEAK}"),
     "fma": Row("FMA pipe", f"sm__pipe_fma{_OF_PEAK}"),
-    "pcie_read": Row("PCIe read", "pcie__read_bytes.sum", 1),
-    "pcie_write": Row("PCIe write", "pcie__write_bytes.sum", 1),
+    "pcie_read": Row("PCIe read", "pcie__read_bytes.sum", 1, copied="link"),
+    "pcie_write": Row("PCIe write", "pcie__write_bytes.sum", 1, copied="link"),
 }
 _FMA = ROWS["fma"].metric
 SETS = (
@@ -68,19 +65,23 @@ def rows_of(sampled: Columns, low: float, high: float, bins: int) -> dict[str, l
     lengths = [end - start for start, end in zip(sampled[START], sampled[END], strict=True)]
     rows = {}
     for name, row in ROWS.items():
-        if not row.metrics <= sampled.keys():
+        if not {row.metric, row.over or row.metric} <= sampled.keys():
             continue
-        scale, amounts = row.bytes * 1e9, sampled[row.metric]
-        over = sampled.get(row.over, lengths)
-        if not row.bytes:
-            scale = 1.0 if row.over else 0.01
+        amounts = sampled[row.metric]
         if not row.bytes and not row.over:
-            amounts = [amount * length for amount, length in zip(amounts, lengths, strict=True)]
-        above, below = (spread(sampled, each, low, high, bins) for each in (amounts, over))
-        rows[name] = [
-            float(f"{scale * a / b:.4g}") if b else 0.0 for a, b in zip(above, below, strict=True)
-        ]
+            amounts = [each * length / 100 for each, length in zip(amounts, lengths, strict=True)]
+        above = spread(sampled, amounts, low, high, bins)
+        below = spread(sampled, sampled.get(row.over, lengths), low, high, bins)
+        scale = row.bytes * 1e9 or 1.0
+        pairs = zip(above, below, strict=True)
+        rows[name] = [float(f"{scale * a / b:.4g}") if b else 0.0 for a, b in pairs]
     return rows
+
+
+def bytes_of(sampled: Columns, steps: int) -> dict[str, float]:
+    """By row the bytes of one of so many steps."""
+    moving = {name: row for name, row in ROWS.items() if row.bytes and row.metric in sampled}
+    return {name: row.bytes * sum(sampled[row.metric]) / steps for name, row in moving.items()}
 
 
 def spread(
@@ -92,9 +93,8 @@ def spread(
     width = (high - low) / bins
     sums = [0.0] * bins
     for start, end, amount in zip(sampled[START], sampled[END], amounts, strict=True):
-        first = max(0, int((start - low) // width))
-        last = min(bins - 1, int((end - low) // width))
-        for place in range(first, last + 1):
+        first, last = (int((each - low) // width) for each in (start, end))
+        for place in range(max(0, first), min(bins - 1, last) + 1):
             left = low + place * width
             overlap = min(end, left + width) - max(start, left)
             sums[place] += amount * max(0.0, overlap) / (end - start)

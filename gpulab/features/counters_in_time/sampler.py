@@ -41,8 +41,7 @@ class Sampler:
         from cupti import cupti, pm_sampling  # the context comes first
 
         self._make, self._device = pm_sampling.Collector, device
-        self._error = cupti.cuptiError
-        self.version = metadata.version("cupti-python")
+        self._refused = ValueError, cupti.cuptiError
         self._collector: Any = None
 
     def _call(self, name: str, *arguments: Any) -> None:
@@ -51,10 +50,13 @@ class Sampler:
             raise OSError(f"{kind}{name} returned {code}")
 
     def supported(self, metrics: list[str], interval_ns: int) -> list[str]:
-        """Those that can be sampled together."""
+        """All of them, or else those that can be sampled together, in their order."""
+        with suppress(*self._refused):
+            self._open(metrics, interval_ns)
+            return metrics
         fitting: list[str] = []
         for metric in metrics:
-            with suppress(ValueError, self._error):
+            with suppress(*self._refused):
                 self._open([*fitting, metric], interval_ns)
                 fitting.append(metric)
         return fitting
@@ -80,10 +82,10 @@ class Sampler:
 
     def check(self, metrics: list[str], interval_ns: int) -> dict[str, Any]:
         """Samples of copies of known size: in the device, and from and to the host."""
-        one, other, host = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        one, other, host = (ctypes.c_void_p() for _ in range(3))
         size = ctypes.c_size_t(_COPIED)
-        self._call("cuMemAlloc_v2", ctypes.byref(one), size)
-        self._call("cuMemAlloc_v2", ctypes.byref(other), size)
+        for memory in (one, other):
+            self._call("cuMemAlloc_v2", ctypes.byref(memory), size)
         self._call("cuMemHostAlloc", ctypes.byref(host), size, 0)
         self.start(metrics, interval_ns)
         for _ in range(_COPIES):
@@ -94,8 +96,8 @@ class Sampler:
         self._call("cuMemcpyHtoD_v2", one, host, size)
         self._call("cuMemcpyDtoH_v2", host, other, size)
         link = self.stop()
-        self._call("cuMemFree_v2", one)
-        self._call("cuMemFree_v2", other)
+        for memory in (one, other):
+            self._call("cuMemFree_v2", memory)
         self._call("cuMemFreeHost", host)
         return {"inside": [_COPIES * _COPIED, inside], "link": [_COPIED, link]}
 
@@ -129,10 +131,10 @@ def main() -> None:
         asked = json.loads(line)
         try:
             if sampler is None:
-                sampler = Sampler(**asked)
-                said = {"answer": sampler.version}
+                sampler, answer = Sampler(**asked), metadata.version("cupti-python")
             else:
-                said = {"answer": getattr(sampler, asked.pop("do"))(**asked)}
+                answer = getattr(sampler, asked.pop("do"))(**asked)
+            said = {"answer": answer}
         except Exception as error:
             said = {"error": f"{type(error).__name__}: {error}"[:1000]}
         answers.write(json.dumps(said) + "\n")

@@ -1,8 +1,9 @@
-"""Counters over the steps of each variant, one below the other on one axis of time."""
+"""Counters over the steps of each variant, one below the other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from statistics import fmean
 
 from gpulab.core.units import byte_count, plural, rate, seconds, times
@@ -11,14 +12,16 @@ from gpulab.draw.blocks import Block, Fitted, Group, Text, columns_table
 from gpulab.draw.canvas import Canvas
 from gpulab.draw.curve import draw_curve
 from gpulab.features.counters_in_time.events import SampledSteps, Sampling
-from gpulab.features.counters_in_time.rows import ROWS
-from gpulab.report.report import RunReport, VariantReport
+from gpulab.features.counters_in_time.rows import ROWS, Row
+from gpulab.report.report import RunReport
 from gpulab.report.sentences import lines
 
-_BESIDE, _WIDEST = 40, 120
+_BESIDE, _WIDEST = 46, 120
 """Cells of the columns beside the charts, and of all at most."""
-_QUIET = 1e9
-"""B/s below which a chart stays low: samples every 20 us are half of it over PCIe."""
+_SMALL = 0.01
+"""Of full scale: what stays below it is not drawn."""
+_ONE_AXIS = 4
+"""How many times longer one may be than another on the same axis."""
 
 
 def counters(report: RunReport) -> Block | None:
@@ -28,70 +31,94 @@ def counters(report: RunReport) -> Block | None:
     sampling: Sampling | None = report.get("counters_in_time")
     if sampling is None:
         return None
+    return Group(
+        Fitted(lambda width: _charts(report, sampling, width)),
+        *(Text(words, "dim") for words in _checked(sampling)),
+        *(Text(f"counters: {line}", "yellow") for line in lines(sampling.findings)),
+    )
+
+
+def _charts(report: RunReport, sampling: Sampling, width: int) -> Iterator[Block]:
     sampled = [each for each in report.variants if each.counters_in_time]
-    charts = [Fitted(lambda width: _charts(sampling, sampled, width))] if sampled else []
-    notes = [Text(words, "dim") for each in sampled for words in _notes(report, each)]
-    if sampling.ratios:
-        held = (f"{ROWS[name].label} {times(ratio)}" for name, ratio in sampling.ratios.items())
-        words = f"cupti-python {sampling.package}; of a copy it counts: {', '.join(held)}"
-        notes.append(Text(f"{words}; shares are unchecked", "dim"))
-    missing = [Text(f"counters: {line}", "yellow") for line in lines(sampling.findings)]
-    return Group(*charts, *notes, *missing)
-
-
-def _charts(sampling: Sampling, sampled: Sequence[VariantReport], width: int) -> Iterator[Block]:
-    doubtful = {str(each.values.get("counter")) for each in sampling.findings}
-    longest = max(variant.counters_in_time.shown_s for variant in sampled)
+    lengths = [each.counters_in_time.shown_s for each in sampled]
+    known = report.ceilings.ceilings if report.get("ceilings") else ()
+    roof = max((each.median for each in known if each.roof == "memory" and each.steady), default=0)
+    doubtful = [each.values.get("counter") for each in sampling.findings]
     cells = max(16, min(width, _WIDEST) - _BESIDE)
-    table = columns_table(gap=1)
-    table.add_column("counters in time", no_wrap=True)
-    table.add_column(f"0{seconds(longest):>{cells - 1}}", no_wrap=True, min_width=cells)
-    for head in ("mean", "peak"):
-        table.add_column(head, justify="right", no_wrap=True)
     for variant in sampled:
         steps: SampledSteps = variant.counters_in_time
-        count = round(steps.shown_s / steps.step_s)
-        words = f"{plural(count, 'step')} of {seconds(steps.step_s)}"
-        table.add_row(Text(variant.name, "bold"), Text(words, "dim"), "", "")
-        own = max(1, round(cells * steps.shown_s / longest))
+        heading = f"counters in time of {variant.name}: one step as sampled {seconds(steps.step_s)}"
+        if variant.time_s:
+            heading += f", median when measured {seconds(variant.time_s.value)}"
+        yield Text(heading, "bold")
+        end_s = max(lengths)
+        if end_s > _ONE_AXIS * min(lengths):
+            end_s = steps.shown_s
+        table = columns_table(gap=1)
+        table.add_column("", no_wrap=True, min_width=11)
+        table.add_column(f"0{seconds(end_s):>{cells - 1}}", no_wrap=True, min_width=cells)
+        for head in ("mean", "peak", "full scale"):
+            table.add_column(head, justify="right", no_wrap=True, min_width=9)
+        small = []
         for name, values in steps.rows.items():
             row, top = ROWS[name], 1.0
             if row.bytes:
-                rows = [each.counters_in_time.rows.get(name, ()) for each in sampled]
-                top = max(_QUIET, *(value for each in rows for value in each))
-            canvas = Canvas(own, 1)
-            shares = [value / top for value in _means(values, 2 * own)]
-            draw_curve(Area(canvas, 0, 0, own, 1), shares)
-            figures = [
-                f"{rate(value)}B/s" if row.bytes else f"{value:.0%}"
-                for value in (fmean(values), max(values))
-            ]
-            label = row.label + "?" * (row.label in doubtful)
-            table.add_row(label, canvas.text(), *figures)
-    yield table
+                top = max(max(each.counters_in_time.rows.get(name, [0])) for each in sampled)
+            if roof and row.copied == "inside":
+                top = roof
+            if max(values) <= _SMALL * top:
+                peak = f"at most {_figure(row, max(values))}" if any(values) else "0"
+                small.append(f"{row.label} {peak}")
+            else:
+                chart = _chart(values, top, round(cells * steps.shown_s / end_s))
+                label = row.label + "?" * (row.label in doubtful)
+                figures = (_figure(row, value) for value in (fmean(values), max(values), top))
+                table.add_row(label, chart, *figures)
+        yield table
+        if small:
+            yield Text(f"below 1 % throughout: {', '.join(small)}", "dim")
+        yield Text("; ".join(_notes(variant.name, steps, roof)), "dim")
 
 
-def _means(values: Sequence[float], count: int) -> list[float]:
-    """So many: the means of those that fall together."""
+def _chart(values: Sequence[float], top: float, cells: int) -> Text:
+    """Two values a cell: means of those that fall together; what is 0 is left free."""
+    canvas, count = Canvas(cells, 1), 2 * cells
     starts = [place * len(values) // count for place in range(count + 1)]
-    return [
-        fmean(values[starts[place] : max(starts[place] + 1, starts[place + 1])])
-        for place in range(count)
-    ]
+    parts = [values[low : max(low + 1, high)] for low, high in pairwise(starts)]
+    draw_curve(Area(canvas, 0, 0, cells, 1), [fmean(part) / top or None for part in parts])
+    return canvas.text()
 
 
-def _notes(report: RunReport, variant: VariantReport) -> Iterator[str]:
-    steps: SampledSteps = variant.counters_in_time
-    words = f"{variant.name}: {steps.steps:,} steps, a sample every {seconds(steps.interval_s)}"
+def _figure(row: Row, value: float) -> str:
+    """With two digits at least, however small."""
+    if row.bytes:
+        return f"{rate(value)}B/s"
+    return f"{float(f'{100 * value:.2g}'):g} %"
+
+
+def _notes(name: str, steps: SampledSteps, roof: float) -> Iterator[str]:
+    shown = round(steps.shown_s / steps.step_s)
+    yield f"{shown:,} of {plural(steps.steps, 'step')}, a sample every {seconds(steps.interval_s)}"
     if steps.moved_bytes is not None:
-        words += f"; {byte_count(steps.moved_bytes)} of device memory a step"
-        known = report.ceilings.ceilings if report.get("ceilings") else ()
-        roofs = [each.median for each in known if each.roof == "memory" and each.steady]
-        if roofs:
-            words += f", {steps.moved_bytes / steps.step_s / max(roofs):.0%} of the measured roof"
-    if steps.over_declared is not None:
-        words += f", {times(steps.over_declared)} of what it declares"
-    yield words
-    if (cost := steps.cost) and cost.low is not None and cost.high is not None:
-        ends = f"{cost.low:+.1%} to {cost.high:+.1%}"
-        yield f"sampling adds {cost.value:+.1%} ({ends}) to {variant.name}, by {cost.n} pairs"
+        words = f"{byte_count(steps.moved_bytes)} of device memory a step"
+        if roof:
+            words += f", {steps.moved_bytes / steps.step_s / roof:.0%} of the measured roof"
+        if steps.over_declared is not None:
+            words += f", {times(steps.over_declared)} of what it declares"
+        yield words
+    if cost := steps.cost:
+        low, high = cost.ends
+        ends = f"{low:+.1%} to {high:+.1%}" if cost.has_interval else "too few for an interval"
+        yield f"sampling adds {cost.value:+.1%} to {name}, by {cost.n} pairs ({ends})"
+
+
+def _checked(sampling: Sampling) -> Iterator[str]:
+    held = []
+    for name, ratio in sampling.ratios.items():
+        if ROWS[name].copied:
+            idle = sampling.idle.get(name)
+            beside = f" ({rate(idle)}B/s with an idle link)" if idle else ""
+            held.append(f"{ROWS[name].label} {times(ratio)}{beside}")
+    if held:
+        words = f"cupti-python {sampling.package}; of a copy it counts: {', '.join(held)}"
+        yield f"{words}; not checked: L2 sectors, shares"

@@ -48,6 +48,7 @@ STAGES = {
     Stage.SOLO_RUN: _Doing("alone", "running"),
     Stage.CEILINGS: _Doing("ceilings", "measuring roofs"),
     Stage.PROFILE: _Doing("profile", "profiling"),
+    Stage.COUNTERS: _Doing("profile", "sampling counters of"),
     Stage.TEARDOWN: _Doing("profile", "ending the process"),
     Stage.END: _Doing("profile", "ending"),
 }

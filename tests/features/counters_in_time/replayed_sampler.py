@@ -39,7 +39,7 @@ def start(metrics, interval_ns):
 def stop(decode=True):
     if not decode:
         return []
-    recorded = RECORDED["copy" if PASSES["count"] < 3 else "bf16_product"]
+    recorded = RECORDED["copy" if PASSES["count"] < 10 else "bf16_product"]
     busy = [each for each in recorded["samples"] if each[0] >= 3e5 and each[1] <= recorded["end"]]
     places = [2 + METRICS.index(metric) for metric in PASSES["metrics"]]
     samples = [[0, PASSES["since"], *[0] * len(places)]]

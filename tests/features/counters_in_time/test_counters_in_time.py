@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from gpulab.catalog.catalog import read_file
 from gpulab.catalog.needs import has_gpu
+from gpulab.core.counted_steps import StepsJob
+from gpulab.core.events import StageStarted
 from gpulab.features.counters_in_time.after import probe, sample_counters
 from gpulab.features.counters_in_time.rows import spread
 from gpulab.options import Options
@@ -47,6 +49,12 @@ def copied(lab, size):
     """Copies."""
     data = torch.rand(size)
     return Work(lambda: data + 0, bytes=2 * data.nbytes)
+
+
+@scenario.variant
+def skipped(lab, size):
+    """Is nowhere."""
+    lab.skip("not here")
 '''
 
 
@@ -63,7 +71,8 @@ def counted(lab):
         process = lab.call(*command, "--json", "out.json", "--output", "run.jsonl")
         assert process.code == 0, process.stdout + process.stderr
         (report,) = json.loads((lab.folder / "out.json").read_text())["runs"]
-        return process.stdout, report
+        stages = [line for line in process.stderr.splitlines() if "counters of" in line]
+        return process.stdout, report, stages
 
     return run
 
@@ -98,8 +107,13 @@ def range_of(name, metric):
 def test_counters_are_shown_for_each_variant_beside_what_they_were_held_against(
     counted, standin, lab
 ):
-    printed, report = counted(standin, "--export", "page.html")
-    first, second = (variant["counters_in_time"] for variant in report["variants"])
+    printed, report, stages = counted(standin, "--export", "page.html")
+    assert [line.partition("sampling counters of ")[2].split()[0] for line in stages] == [
+        "clone",
+        "copied",
+    ]
+    first, second, skipped = (variant["counters_in_time"] for variant in report["variants"])
+    assert skipped is None
     for sampled, name in ((first, "copy"), (second, "bf16_product")):
         rows = sampled["rows"]
         for row, metric in (
@@ -122,18 +136,44 @@ def test_counters_are_shown_for_each_variant_beside_what_they_were_held_against(
     assert run["package"] == "13.4.0"
     assert run["ratios"]["dram_read"] == pytest.approx(1, abs=0.01)
     assert run["ratios"]["pcie_read"] == 1.25
+    assert "l2" not in run["ratios"]
+    assert run["idle"].keys() == {"pcie_read", "pcie_write"}
     # the FMA pipe is not in the recording
-    assert codes(report) == ["counters_missing", "counter_deviates", "counter_deviates"]
+    assert codes(report) == ["counter_deviates", "counters_missing"]
     page = (lab.folder / "page.html").read_text()
     for words in ("counters in time", "DRAM read", "tensor pipe", "PCIe read?", "by 8 pairs"):
         assert words in printed
         assert words in page
     heads = ("DRAM read  ", "DRAM write  ", "PCIe read?", "PCIe write  ", "SM active")
     rows = [line for line in printed.splitlines() if line.startswith(heads)]
-    assert len(rows) == 10
+    assert len(rows) == 10, printed
     assert all(len(row) <= 80 and "…" not in row for row in rows)
     replayed = lab.call("--replay", "run.jsonl", "--print")
     assert "PCIe read?" in replayed.stdout
+    assert "below 1 % throughout: tensor pipe" in replayed.stdout
+
+
+def test_a_step_that_is_much_shorter_has_an_axis_of_its_own(counted, standin, lab):
+    counted(standin)
+    events = [json.loads(line) for line in (lab.folder / "run.jsonl").read_text().splitlines()]
+    long, short = (event["sampled"] for event in events if event.get("type") == "CountersSampled")
+    axes = {}
+    for sampled in (long, short):
+        sampled["rows"]["pcie_write"] = [0.0] * 20
+        sampled["rows"]["sm_active"] = [0.002] * 20
+    for times in (2, 5):
+        long |= {"step_s": 0.01, "shown_s": 0.01}
+        short |= {"step_s": 0.01 / times, "shown_s": 0.01 / times}
+        lab.write("changed.jsonl", "".join(json.dumps(event) + "\n" for event in events))
+        printed = lab.call("--replay", "changed.jsonl", "--print").stdout.splitlines()
+        named = [line for line in printed if line.startswith("below 1 % throughout: ")]
+        assert len(named) == 2
+        assert all("SM active at most 0.2 %" in line for line in named)
+        assert all("PCIe write 0" in line for line in named)
+        heads = [line for line in printed if line.endswith("full scale")]
+        axes[times] = [head.partition("mean")[0].split() for head in heads]
+    assert axes[2] == [["0", "10.0", "ms"]] * 2
+    assert axes[5] == [["0", "10.0", "ms"], ["0", "2.00", "ms"]]
 
 
 @pytest.fixture
@@ -149,7 +189,8 @@ def events(standin, tmp_path, monkeypatch):
         monkeypatch.setenv("REPLAYED", how)
         if cancelled:
             bell.ring()
-        return list(sample_counters(job, (), 20e-6, bell.fd))
+        asked = StepsJob(job=job, variants=["clone", "copied"])
+        return list(sample_counters(asked, 20e-6, bell.fd))
 
     yield come
     assert not psutil.Process().children()
@@ -160,24 +201,24 @@ def events(standin, tmp_path, monkeypatch):
     [
         ("dies", "counters_ended", "SIGSEGV"),
         ("denied", "counters_not_permitted", "NVreg_RestrictProfilingToAdminUsers=0"),
-        ("empty", "counters_without_samples", "no sample was completed"),
+        ("empty", "counters_missing", "no sample was completed"),
     ],
 )
 def test_a_sampler_that_fails_is_said_and_raises_nothing(how, code, words, events):
-    *sampled, ended = events(how)
-    assert sampled == []
+    *stages, ended = events(how)
+    assert all(isinstance(stage, StageStarted) for stage in stages)
     said = {finding.code: sentence(finding) for finding in ended.sampling.findings}
     assert words in said[code]
 
 
 def test_whoever_cancels_waits_for_nothing(events):
-    assert events(cancelled=True) == []
+    assert [type(event) for event in events(cancelled=True)] == [StageStarted]
 
 
 def test_a_run_on_the_cpu_says_that_counters_need_a_gpu(counted):
-    printed, report = counted("/nowhere/python")
+    printed, report, _ = counted("/nowhere/python")
     assert codes(report) == ["counters_need_gpu"]
-    assert "counters need an NVIDIA GPU: this run is on the CPU" in printed
+    assert "counters need an NVIDIA GPU: no GPU: this run is on the CPU" in printed
 
 
 @pytest.fixture
@@ -191,8 +232,7 @@ def packages(tmp_path, monkeypatch):
 
 def why_not():
     words, reason = probe()
-    assert not words
-    return reason.code, sentence(reason)
+    return reason.code, words
 
 
 def test_what_is_missing_is_said_with_the_line_that_helps(packages, monkeypatch, tmp_path):
