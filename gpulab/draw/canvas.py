@@ -46,6 +46,14 @@ def fit(text: str, most: int) -> str:
     return "".join(start).rstrip() + "…" if most > 0 else ""
 
 
+def fit_middle(text: str, most: int) -> str:
+    """The text in at most so many cells, with its end: names of kernels differ there."""
+    if wide(text) <= most:
+        return text
+    end = most // 2 - 1
+    return fit(text, most - end) + text[-end:]
+
+
 def packed(parts: Iterable[str], gap: str, width: int) -> list[str]:
     """Rows of parts, as many beside each other as have room; none goes on in the next row."""
     rows: list[str] = []

@@ -75,7 +75,7 @@ def why(names: Sequence[str], options: Options) -> int:
         terminal = open_terminal(ascii_only=options.ascii)
         if bills:
             terminal.show(trace_bills(bills, ranks))
-        if changes:
+        if len(names) == len(bills) == _TWO:
             terminal.show(changes_table(bills, changes))
         if counted:
             terminal.show(part("counters.view:counted_files", counted))
@@ -126,6 +126,8 @@ def _bill(recording: Recording) -> TraceBill:
 def _read(path: Path) -> list[Recording]:
     """Return what can be read of a file, and why not all of it. UsageError."""
     jax = present("jax.reading")
+    if path.name.endswith(".xplane.pb"):
+        raise UsageError(f"--why {path}: what is read is JAX's *.trace.json.gz beside it")
     with opened("--why", path) as text:
         for module in modules("why"):
             found: list[Recording] | None = module.read(path, text.buffer)

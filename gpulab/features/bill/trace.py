@@ -22,6 +22,8 @@ CALLS = "calls of the host"
 _OF_TORCH = "cpu_op"
 """The kind of operations of torch; that of others is what the host does in them."""
 _STEP, _LOADER = ("ProfilerStep#", "gpulab:step"), "DataLoader"
+REPEATED = "repetitions of "
+"""So begins the mark of steps that were found by their calls alone."""
 _COLLECTIVES = ("nccl", "rccl", "all_reduce", "allreduce", "AllReduce")
 _PLACE = re.compile(r"^(.+\.py)\((\d+)\): (.+)$")
 """A function of Python in a recording with stacks: file, its first line, name."""
@@ -69,15 +71,19 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
         found.update(_of_host(trace, host, rest))
     marked = [event for event in trace.annotations if event.name.startswith(_STEP)]
     steps = sorted(trace.steps or marked, key=lambda step: step.start)
+    marked_s = median(step.end - step.start for step in steps) if steps else None
+    every_s = median(b.start - a.start for a, b in pairwise(steps)) if steps[1:] else None
+    # the calls of a step that nobody marked end before its work does
+    repeated = bool(trace.steps) and trace.steps[0].kind.startswith(REPEATED)
     return TraceBill(
         file=file,
         wall_s=trace.window_s,
         busy_s=measure(busy) if busy else None,
         rows=_rows(found),
         steps=len(steps),
-        step_s=median(step.end - step.start for step in steps) if steps else None,
+        step_s=every_s if repeated else marked_s,
         device=trace.device_name,
-        every_s=median(b.start - a.start for a, b in pairwise(steps)) if steps[1:] else None,
+        every_s=every_s,
         step_mark=trace.steps[0].kind if trace.steps else "",
         note=note,
     )

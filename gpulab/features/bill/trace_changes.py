@@ -10,7 +10,7 @@ import msgspec
 from gpulab.core.text import one_line, plain, short_name
 from gpulab.core.units import seconds
 from gpulab.draw.blocks import Block, Group, Text, columns_table
-from gpulab.draw.canvas import fit
+from gpulab.draw.canvas import fit_middle
 from gpulab.features.bill.trace import TraceBill
 
 _MOST_NAMES, _NAME = 8, 40
@@ -28,7 +28,11 @@ class TraceChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def changes_of(first: TraceBill, second: TraceBill) -> list[TraceChange]:
-    """Return all causes and then the names that changed most, the largest change first."""
+    """Return all causes and then the names that changed most, the largest change first; nothing
+    where one has a timeline of a device and the other none, as what the other lacks is not 0.
+    """
+    if (first.busy_s is None) != (second.busy_s is None):
+        return []
     found: dict[tuple[str, str | None], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for side, bill in enumerate((first, second)):
         for row in bill.rows:
@@ -46,7 +50,10 @@ def changes_of(first: TraceBill, second: TraceBill) -> list[TraceChange]:
 
 
 def changes_table(bills: Sequence[TraceBill], found: Sequence[TraceChange]) -> Block:
-    """Return the table of what differs, and why the two may not be comparable."""
+    """Return the table of what differs, or why nothing can be compared."""
+    if not found:
+        doubt = "one has a timeline of a device and the other none: they cannot be compared"
+        return Text(doubt, "yellow")
     table = columns_table()
     for name in ("first", "second", "change"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -56,10 +63,8 @@ def changes_table(bills: Sequence[TraceBill], found: Sequence[TraceChange]) -> B
         change_s = each.second_s - each.first_s
         change = f"{'-' if change_s < 0 else '+'}{seconds(abs(change_s))}"
         times = seconds(each.first_s), seconds(each.second_s), change
-        name = fit(short_name(one_line(plain(each.of or ""))), _NAME)
+        name = fit_middle(short_name(one_line(plain(each.of or ""))), _NAME)
         table.add_row(*times, Text(each.cause), Text(name))
     of_steps = all(bill.steps for bill in bills)
     unit = "of a step" if of_steps else "in all, as not both have steps"
-    doubt = "one has a timeline of a device and the other none: they cannot be compared"
-    doubts = [Text(doubt, "yellow")] if len({bill.busy_s is None for bill in bills}) > 1 else []
-    return Group(Text(f"what differs, {unit}"), table, *doubts)
+    return Group(Text(f"what differs, {unit}"), table)

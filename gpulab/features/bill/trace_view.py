@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gpulab.core.text import one_line, plain, short_name
 from gpulab.core.units import plural, seconds
 from gpulab.draw.blocks import Block, Fitted, Group, Table, Text, columns_table
-from gpulab.draw.canvas import fit
+from gpulab.draw.canvas import fit_middle
 from gpulab.features.bill.trace import IDLE, TraceBill
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _bill(bill: TraceBill) -> list[Block]:
     if bill.step_s is not None:
         mark = f" ({bill.step_mark})" if bill.step_mark else " marked"
         words = f"{plural(bill.steps, 'step')}{mark}, {seconds(bill.step_s)} in median"
-        if bill.step_mark and bill.every_s is not None:
+        if bill.step_mark and bill.every_s not in (None, bill.step_s):
             words += f", one begins every {seconds(bill.every_s)}"
         blocks.append(Text(plain(words)))
     if bill.note:
@@ -56,7 +56,7 @@ def _table(bill: TraceBill, width: int) -> Iterator[Block]:
     room = max(_NAME, width - _BESIDE)
     for row in bill.rows[:_MOST_ROWS]:
         share = f"{row.seconds / bill.wall_s:.1%}"
-        name = fit(short_name(one_line(plain(row.of))), room)
+        name = fit_middle(short_name(one_line(plain(row.of))), room)
         table.add_row(seconds(row.seconds), share, Text(row.cause), Text(name))
     rest = bill.rows[_MOST_ROWS:]
     if rest:

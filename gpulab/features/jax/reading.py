@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
+from gpulab.core.units import plural
 from gpulab.stats.time_spans import Span
 from gpulab.traces.trace import WINDOW, Thread, Trace, TraceEvent, is_complete
 
@@ -187,7 +188,7 @@ def _repeated(calls: list[TraceEvent]) -> list[TraceEvent]:
     names = [call.name for call in calls]
     for length in range(1, min(len(names) // _FEWEST_CYCLES, _LONGEST_CYCLE) + 1):
         if names[length:] == names[:-length]:
-            others = f" and {length - 1} more calls" if length > 1 else ""
+            others = f" and {plural(length - 1, 'more call')}" if length > 1 else ""
             cycles = zip(calls[::length], calls[length - 1 :: length], strict=False)
             kind = f"repetitions of {names[0]}{others}"
             return [first._replace(kind=kind, end=last.end) for first, last in cycles]
