@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from gpulab.features.counters.metrics import Advice, CountedKernel, counted_kernel, short_text
-from gpulab.features.counters.tables import base_unit
+from gpulab.features.counters.tables import factor_of
 
 _SCOPES = {1: "local", 2: "global"}
 
@@ -30,9 +30,16 @@ def _kernel(action: Any) -> CountedKernel:
         metric = action.metric_by_name(name)
         value = metric.value() if metric else None
         if isinstance(value, (int, float)):
-            raw[name] = value * base_unit(metric.unit())[0]
+            raw[name] = value * factor_of(metric.unit())
     size = _size(raw, "grid"), _size(raw, "block")
-    return counted_kernel(action.name(action.NameBase_DEMANGLED), size, raw, _advice(action))
+    name = action.name(action.NameBase_DEMANGLED)
+    return counted_kernel(name, size, raw, _advice(action), _ranges(action))
+
+
+def _ranges(action: Any) -> str:
+    state = action.nvtx_state()
+    domains = [state.domain_by_id(number) for number in state.domains()] if state else []
+    return ":".join(name for domain in domains for name in domain.start_end_ranges())
 
 
 def _size(raw: dict[str, float], what: str) -> str:
