@@ -8,16 +8,11 @@ _REASONS = {
     "ncu_missing": "there is no ncu on PATH (Nsight Compute, a part of CUDA's toolkit)",
     "on_cpu": "ncu counts kernels of a CUDA device, and this run is on the CPU",
     "ranks": "ncu runs each kernel alone, and those of ranks wait for each other",
-    "not_allowed": (
-        "the driver allows counters to root alone (ERR_NVGPUCTRPERM); for all: "
-        "echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 | sudo tee "
-        "/etc/modprobe.d/counters.conf, and restart; a container needs --cap-add=SYS_ADMIN"
-    ),
+    "not_allowed": "the driver allows counters to root alone (ERR_NVGPUCTRPERM); its module needs "
+    "NVreg_RestrictProfilingToAdminUsers=0, a container --cap-add=SYS_ADMIN: --guide counters",
     "not_loaded": "ncu could not load its library, or that of the driver",
-    "in_use": (
-        "another tool has the counters, such as DCGM (dcgmi profile --pause), or this lab's "
-        "telemetry (--telemetry off)"
-    ),
+    "in_use": "another tool has the counters, such as DCGM (dcgmi profile --pause), or "
+    "telemetry of this lab (--telemetry off)",
 }
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from operator import mul
 from typing import NamedTuple
 
 import msgspec
@@ -18,13 +20,11 @@ from gpulab.core.values import Line, Name, Number, PositiveCount, Text
 SUMMED = ("s", "byte", "count")
 """Units that add up; of percent and ratios the mean counts. A ratio of 0 had nothing to divide."""
 _LINES = """
-load_sectors | ratio | ld | sectors a load | l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio
-store_sectors | ratio | st | sectors a store | l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio
+load_sectors | ratio | ld | sectors a load | l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio; l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum / l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum
+store_sectors | ratio | st | sectors a store | l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio; l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum / l1tex__t_requests_pipe_lsu_mem_global_op_st.sum
 load_conflicts | count | conflicts | load bank conflicts | l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum
 store_conflicts | count | - | store bank conflicts | l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum
-dram_bytes | byte | DRAM | DRAM bytes | dram__bytes.sum
-dram_read_bytes | byte | - | DRAM read | dram__bytes_read.sum; dram__bytes_op_read.sum
-dram_write_bytes | byte | - | DRAM written | dram__bytes_write.sum; dram__bytes_op_write.sum
+dram_bytes | byte | DRAM | DRAM bytes | dram__bytes.sum; dram__bytes_read.sum + dram__bytes_write.sum; dram__bytes_op_read.sum + dram__bytes_op_write.sum
 instructions | count | inst | warp instructions | smsp__inst_executed.sum; sm__inst_executed.sum
 tensor_percent | % | tensor | tensor pipe | sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active; sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active
 occupancy_percent | % | occ | occupancy | sm__warps_active.avg.pct_of_peak_sustained_active
@@ -42,7 +42,7 @@ _RANGE = re.compile(r'gpulab:([^:"]+)')
 
 class Metric(NamedTuple):
     """A metric: its key, unit, the head of its column (- where it has none), its words, and ncu's
-    names.
+    names, of which two may be added or divided.
     """
 
     key: str
@@ -130,12 +130,18 @@ def short_text(text: str, most: int = 100) -> str:
 def _metrics(raw: Mapping[str, float]) -> dict[str, float]:
     found = {}
     for metric in METRICS:
-        values = [raw[name] for name in metric.names if name in raw]
-        if values and (values[0] or metric.unit != "ratio"):
-            found[metric.key] = values[0]
-    if "dram_read_bytes" in found and "dram_write_bytes" in found:
-        found.setdefault("dram_bytes", found["dram_read_bytes"] + found["dram_write_bytes"])
+        known = [name.split() for name in metric.names if raw.keys() >= {*name.split()[::2]}]
+        value = _value(known[0], raw) if known else None
+        if value is not None and (value or metric.unit != "ratio"):
+            found[metric.key] = value
     return found
+
+
+def _value(names: Sequence[str], raw: Mapping[str, float]) -> float | None:
+    first, *others = (raw[name] for name in names[::2])
+    if "/" in names:
+        return first / others[0] if others[0] else None
+    return first + sum(others)
 
 
 def grouped(kernels: Iterable[CountedKernel]) -> list[CountedKernel]:
@@ -156,17 +162,15 @@ def together(kernels: Sequence[CountedKernel]) -> CountedKernel:
         having = [kernel for kernel in kernels if metric.key in kernel.metrics]
         if not having or (len(having) < len(kernels) and metric.unit != "ratio"):
             continue
-        values = [kernel.metrics[metric.key] for kernel in having]
-        if metric.unit in SUMMED:
-            metrics[metric.key] = sum(values)
-            continue
-        weights = [kernel.duration_s or 1.0 for kernel in having]
-        weighted = zip(values, weights, strict=True)
-        metrics[metric.key] = sum(value * weight for value, weight in weighted) / sum(weights)
+        weights = [1.0] * len(having)
+        if metric.unit not in SUMMED:
+            times_s = [kernel.duration_s or 1.0 for kernel in having]
+            weights = [time_s / sum(times_s) for time_s in times_s]
+        values = (kernel.metrics[metric.key] for kernel in having)
+        metrics[metric.key] = sum(map(mul, values, weights))
     stalls: dict[str, float] = defaultdict(float)
-    for kernel in kernels:
-        for reason, samples in kernel.stalls.items():
-            stalls[reason] += samples
+    for reason, samples in chain.from_iterable(kernel.stalls.items() for kernel in kernels):
+        stalls[reason] += samples
     launches = sum(kernel.launches for kernel in kernels)
     return msgspec.structs.replace(
         kernels[0], launches=launches, metrics=metrics, stalls=dict(stalls)

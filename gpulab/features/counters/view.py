@@ -19,8 +19,6 @@ _DIFFERS, _POINTS, _FEW = 1.1, 5.0, 0.01
 """A smaller factor is none, nor are fewer points of percent; nor fewer conflicts than one in 100
 instructions.
 """
-_PARTS = ("dram_read_bytes", "dram_write_bytes")
-"""What is compared as their sum."""
 _SHOWN: dict[str, Callable[[float], str]] = {
     "s": seconds,
     "byte": byte_count,
@@ -31,8 +29,7 @@ _SHOWN: dict[str, Callable[[float], str]] = {
 """How a value of each unit is written."""
 _LEGEND = Text("tensor to SM: %; ld, st: 32-byte sectors a global load, store", "dim")
 _HOW = Text(
-    "of one step; time, bytes and counts are sums, all else is the mean over the time of its "
-    "kernels; conflicts: of shared loads; ncu runs each kernel alone and with empty caches",
+    "of a step; time, bytes, counts: sums; else means over time; kernels ran alone, caches empty",
     "dim",
 )
 
@@ -70,26 +67,23 @@ def kernels(report: RunReport) -> Block | None:
 
 
 def counted_files(files: Sequence[CounterFile]) -> Block:
-    """The kernels of files; of two the same kernels side by side."""
+    """The kernels of files; of two what differs between kernels of one name and variant, of several
+    the longest.
+    """
     blocks: list[Block] = []
     for file in files:
         blocks += [*_kernels(f"counters of {file.file}, by ncu", file.kernels), ""]
     if len(files) == 2:
-        blocks += [*(Text(plain(line)) for line in _compared(*files)), ""]
+        first, second = (
+            {(each.name, each.range): each for each in reversed(file.kernels)} for file in files
+        )
+        blocks.append(Text(plain(f"{files[1].file} against {files[0].file}:")))
+        for key, kernel in reversed({**second, **first}.items()):
+            found = f"in {files[key not in first].file} alone"
+            if key in first and key in second:
+                found = _differences(kernel.metrics, second[key].metrics)
+            blocks.append(Text(plain(f"{short_name(kernel.name)}: {found}")))
     return Group(*blocks, _LEGEND)
-
-
-def _compared(first: CounterFile, second: CounterFile) -> Iterator[str]:
-    """Yield what differs between kernels of one name and variant, of several the longest."""
-    yield f"{second.file} against {first.file}:"
-    others = {(kernel.name, kernel.range): kernel for kernel in reversed(second.kernels)}
-    for kernel in first.kernels:
-        same = others.pop((kernel.name, kernel.range), None)
-        found = f"in {first.file} alone"
-        if same is not None:
-            found = _differences(kernel.metrics, same.metrics)
-        yield f"{short_name(kernel.name)}: {found}"
-    yield from (f"{short_name(each.name)}: in {second.file} alone" for each in others.values())
 
 
 def _differences(
@@ -99,7 +93,7 @@ def _differences(
     found = []
     for metric in METRICS:
         before, after = first.get(metric.key), second.get(metric.key)
-        if before is None or after is None or metric.key in _PARTS:
+        if before is None or after is None:
             continue
         low, high = sorted((before, after))
         least = _POINTS if metric.unit == "%" else 0.0

@@ -24,7 +24,7 @@ names = {info.name for info in job.subject.variants}
 report = str(Path(file).with_suffix(""))
 job = replace(job, device="cuda:0", counters=CountersOptions(variant=asked, report=report))
 become_subreaper()
-worker._SILENT_S = float(limit_s)
+worker._LIMIT_S = float(limit_s)
 channel = Channel(os.dup(1))
 channel.name_variants(job)
 facts = {"items": 1, "steps": 1, "step_s": 1, "lead_in": 0, "kept": False}

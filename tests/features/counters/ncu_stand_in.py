@@ -32,14 +32,6 @@ asked = Path(command[-1])
 asked.write_bytes(asked.read_bytes().replace(b'"cuda:0"', b'"cpu"'))
 done = []
 
-
-def write(*_):
-    if ending == "counted" or ending == "hangs":
-        report.write_text(" ".join(done))
-    sys.exit()
-
-
-signal.signal(signal.SIGINT, write)
 with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as steps:
     (HERE / "pids").open("a").write(f"{os.getpid()}\n{steps.pid}\n")
     if ending == "killed":
@@ -48,9 +40,10 @@ with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as steps:
         print(line, end="", flush=True)
         if '"done"' in line:
             done.append(line.split('"')[3])
-            if ending == "hangs":
-                time.sleep(1000)
+    if ending == "hangs":
+        time.sleep(1000)
 print("==PROF== Disconnected from process 1")
-if ending != "counted":
+if ending == "counted":
+    report.write_text(" ".join(done))
+else:
     print(ending)
-write()
