@@ -20,19 +20,16 @@ _PREFIXES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T":
 def kernels_of(text: str) -> list[CountedKernel]:
     """Every launch in a text, in its order. ValueError where it has none, or is no such table."""
     start = HEADER.search(text)
-    rows = text[start.start() :].splitlines(keepends=True) if start else ()
-    heads: list[str] = []
-    units: Mapping[str, str] = {}
+    lines = text[start.start() :].splitlines(keepends=True) if start else ()
+    units: dict[str, str] = {}
     found = []
     try:
-        for row in csv.reader(rows):
-            cells = dict(zip(heads, row, strict=False))
-            if "Kernel Name" in row:
-                heads = row
-            elif len(row) == len(heads) and cells["Kernel Name"]:
+        for cells in csv.DictReader(lines, restkey=""):
+            if None in cells.values():  # it is another line, or was cut
+                continue
+            if cells.get("Kernel Name"):
                 found.append(_kernel(cells, units))
-            elif len(row) == len(heads):
-                units = cells
+            units = units or cells
     except csv.Error as error:
         raise ValueError(f"no CSV: {error}") from None
     kernels = [kernel for kernel in found if kernel.metrics]

@@ -28,10 +28,7 @@ _SHOWN: dict[str, Callable[[float], str]] = {
 }
 """How a value of each unit is written."""
 _LEGEND = Text("tensor to SM: %; ld, st: 32-byte sectors a global load, store", "dim")
-_HOW = Text(
-    "of a step; time, bytes, counts: sums; else means over time; kernels ran alone, caches empty",
-    "dim",
-)
+_HOW = Text("of a step: sums, or means over time; kernels ran alone, with empty caches", "dim")
 
 
 def counters(report: RunReport) -> Block | None:

@@ -37,9 +37,9 @@ _LIMIT_S, _READ_LIMIT_S = 300.0, 60.0
 """For each variant; for ncu to read its report."""
 _MOST_KERNELS = 50
 """Of a step, in the event; all of them are in ncu's report."""
-_OF_ALL = {"err_nvgpuctrperm": "not_allowed", "resource was unavailable": "in_use"}
-_OF_ALL |= {"library": "not_loaded"}
+_OF_ALL = {"nvgpuctrperm": "not_allowed", "unavailable": "in_use", "library": "not_loaded"}
 """What is in ncu's errors where no variant can be counted."""
+_NO_KERNEL = "ncu saw no kernel in its step; copies, memsets and what the CPU computes are none"
 _WAYS = (
     *("--clock-control", "none", "--profile-from-start", "off", "--nvtx"),
     *("--target-processes", "application-only"),  # a compiler that the steps start has no kernels
@@ -53,19 +53,17 @@ def count(job: Measure | TimeFunctions, measured: ProcessResult, channel: Channe
     """
     asked = job.counters or CountersOptions()
     signal.signal(signal.SIGTERM, _stop)
-    ncu = shutil.which("ncu") or ""
-    reasons = {"on_cpu": job.device == "cpu", "ranks": job.ranks > 1, "ncu_missing": not ncu}
     there = {candidate.variant for candidate in measured.candidates}
     names = [info.name for info in job.subject.variants if info.name in there]
     names = [name for name in names if asked.variant in ("", name) or name == names[0]]
     steps = StepsJob(job=job, variants=names, choices=measured.choices)
-    for reason in (reason for reason, holds in reasons.items() if holds):
-        channel.emit(_finding(nothing_counted(reason=reason)))
-        return
-    for event in _counted(ncu, steps, f"{asked.report}.ncu-rep"):
-        channel.emit(event)
-        if isinstance(event, StageStarted):
-            channel.position.move(Stage.PROFILE, event.variant)
+    for found in _counted(steps, f"{asked.report}.ncu-rep"):
+        if isinstance(found, Event):
+            channel.emit(found)
+        else:
+            channel.emit(FindingMade(finding=found, explains=True))
+        if isinstance(found, StageStarted):
+            channel.position.move(Stage.PROFILE, found.variant)
             channel.flush()
 
 
@@ -75,12 +73,13 @@ def _stop(*_: object) -> NoReturn:
     exit_like(signal.SIGTERM)
 
 
-def _finding(finding: Finding) -> FindingMade:
-    return FindingMade(finding=finding, explains=True)
-
-
-def _counted(ncu: str, steps: StepsJob, report: str) -> Iterator[Event]:
+def _counted(steps: StepsJob, report: str) -> Iterator[Event | Finding]:
     """Yield what ncu counts of each variant, or why it does not, and where its report is."""
+    ncu, job = shutil.which("ncu"), steps.job
+    if ncu is None or job.device == "cpu" or job.ranks > 1:
+        reason = "ranks" if job.ranks > 1 else "ncu_missing"
+        yield nothing_counted(reason="on_cpu" if job.device == "cpu" else reason)
+        return
     states = {name: StepsState(variant=name, state="ready") for name in steps.variants}
     errors: list[str] = []
     kernels: list[CountedKernel] = []
@@ -105,22 +104,21 @@ def _counted(ncu: str, steps: StepsJob, report: str) -> Iterator[Event]:
     said = short_text(" ".join(errors), 300)
     reasons = [reason for phrase, reason in _OF_ALL.items() if phrase in said.lower()]
     if reasons and not kernels:
-        yield _finding(nothing_counted(reason=reasons[0]))
+        yield nothing_counted(reason=reasons[0])
         return
     for name, state in states.items():
         own = grouped(kernel for kernel in kernels if kernel.range == name)
         if own and state.state == "done":
             kept, whole = own[:_MOST_KERNELS], together(own)
             yield KernelsCounted(variant=name, kernels=kept, together=whole, report=report)
-            continue
-        message = "its step has no kernel; copies, memsets and what the CPU computes are none"
-        if state.state == "failed":
-            message = short_text(f"its step failed: {state.message}", 300)
-        elif said or state.state != "done":
-            message = f"ncu: {said or 'it ended early'}"
-        yield _finding(not_counted(name, message=message))
+        elif state.state == "failed":
+            yield not_counted(name, message=short_text(f"its step failed: {state.message}", 300))
+        elif state.state == "ready" or (said and not kernels):
+            yield not_counted(name, message=f"ncu: {said or 'it ended early'}")
+        else:
+            yield not_counted(name, message=_NO_KERNEL)
     if kernels:
-        yield _finding(counters_kept(file=report))
+        yield counters_kept(file=report)
 
 
 def _printed(ncu: str, steps: StepsJob, report: str, errors: list[str]) -> Iterator[bytes]:
