@@ -103,17 +103,17 @@ def counted_kernel(
     ranges: str = "",
 ) -> CountedKernel:
     """A launch by ncu's own metrics in base units (s, byte, byte/s, %), its grid and block, and the
-    NVTX ranges that it started in, the outermost first.
+    NVTX ranges that it started in.
     """
     raw = {key: value for key, value in raw.items() if abs(value) < _MOST}  # and no NaN
     known = [each for each in advice if 0 < each.percent <= 100]
     stalls = {match[1]: value for key, value in raw.items() if (match := _STALL.match(key))}
     stalls.pop("selected", None)
-    found = _RANGE.search(ranges)
+    found = _RANGE.findall(ranges)
     return CountedKernel(
         # ncu cuts namespaces off, and sometimes a bracket more
         name=short_text(re.sub("<?unnamed>", "(anonymous namespace)", name), 500),
-        range=short_text(found[1]) if found else "",
+        range=short_text(next((each for each in found if each != "step"), "".join(found[:1]))),
         grid=short_text(size[0]),
         block=short_text(size[1]),
         metrics=_metrics(raw),

@@ -14,12 +14,13 @@ HERE = Path(sys.argv[0]).parent
 ARGUMENTS = sys.argv[1:]
 RANGES = "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
 RANGE = '{} ""<default domain>:gpulab:{}:none:none:none:none:none:none"" '
+STEP = RANGE.format(9, "step")
 if "--import" in ARGUMENTS:
     report = Path(ARGUMENTS[ARGUMENTS.index("--import") + 1])
     head, units, *kernels = (HERE / "printed.csv").read_text().splitlines()
     print("==PROF== reading", f'"{RANGES}",{head}', f'"",{units}', sep="\n")
     for number, variant in enumerate(report.read_text().split()):
-        print(*(f'"{RANGE.format(number, variant)}",{row}' for row in kernels), sep="\n")
+        print(*(f'"{STEP} {RANGE.format(number, variant)}",{row}' for row in kernels), sep="\n")
     sys.exit()
 ending = (HERE / "ending").read_text()
 if ending.startswith("==ERROR=="):

@@ -219,6 +219,8 @@ def test_a_whole_run_has_its_counters_in_its_result_and_its_replay(stand_in, tmp
     run = ["--run", "batched_matmul", "--smoke", "--device", "cpu", "--ncu", "bmm"]
     printed = gpulab(*run, "--output", run_file, "--json", result)
     assert "bmm against loop: no counter differs by more than 10%" in printed
+    assert printed.count("run.ncu-rep") == 1
+    assert "stalls" not in printed
     (found,) = json.loads(result.read_bytes())["runs"]
     counters = {each["name"]: each["counters"] for each in found["variants"]}
     assert counters["graphed"] is None
