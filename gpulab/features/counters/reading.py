@@ -76,14 +76,6 @@ def _of_report(path: Path) -> list[CountedKernel]:
     )
 
 
-def _main() -> None:
-    import ncu_report
-
-    ranges: Any = ncu_report.load_report(sys.argv[1])
-    kernels = [_kernel(action) for each in ranges for action in each]
-    sys.stdout.buffer.write(msgspec.json.encode(kernels))
-
-
 def _kernel(action: Any) -> CountedKernel:
     raw = {}
     for name in action.metric_names():
@@ -114,4 +106,7 @@ def _advice(action: Any) -> Iterator[Advice]:
 
 
 if __name__ == "__main__":
-    _main()
+    import ncu_report
+
+    actions = (action for each in ncu_report.load_report(sys.argv[1]) for action in each)
+    sys.stdout.buffer.write(msgspec.json.encode([_kernel(action) for action in actions]))

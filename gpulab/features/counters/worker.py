@@ -56,15 +56,15 @@ def count(job: Measure | TimeFunctions, measured: ProcessResult, channel: Channe
     there = {candidate.variant for candidate in measured.candidates}
     names = [info.name for info in job.subject.variants if info.name in there]
     names = [name for name in names if asked.variant in ("", name) or name == names[0]]
+    if not names:
+        return
     steps = StepsJob(job=job, variants=names, choices=measured.choices)
     for found in _counted(steps, f"{asked.report}.ncu-rep"):
-        if isinstance(found, Event):
-            channel.emit(found)
-        else:
-            channel.emit(FindingMade(finding=found, explains=True))
         if isinstance(found, StageStarted):
             channel.position.move(Stage.PROFILE, found.variant)
-            channel.flush()
+        event = FindingMade(finding=found, explains=True) if isinstance(found, Finding) else found
+        channel.emit(event)
+        channel.flush()
 
 
 def _stop(*_: object) -> NoReturn:
