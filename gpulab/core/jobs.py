@@ -213,7 +213,7 @@ class CountersOptions(msgspec.Struct, frozen=True, kw_only=True):
     variant: Name = ""
     """The one beside the baseline; empty: every one."""
     report: Text = ""
-    """A path without suffix for ncu's reports."""
+    """A path without suffix for ncu's report."""
 
 
 class Required(msgspec.Struct, frozen=True, kw_only=True):

@@ -99,7 +99,8 @@ def _round(opened: OpenedJob, build: Build, name: str, steps: int) -> StepsState
         if opened.device.type == "cuda":
             cuda: Any = torch.cuda
             profiled.enter_context(cuda.profiler.profile())
-            profiled.enter_context(cuda.nvtx.range(f"gpulab:{name}"))
+            # of the whole process: a backward pass launches in a thread of its own
+            profiled.callback(cuda.nvtx.range_end, cuda.nvtx.range_start(f"gpulab:{name}"))
         begin = time_ns()
         wait_for(call_each(repeat(build.work.step, steps)))
         opened.wait()

@@ -39,7 +39,7 @@ def prune(runs: Sequence[PastRun], keep: int) -> tuple[int, int]:
         path = Path(run.run_file)
         if seen[scenario] <= keep or path.parent != folder or not _is_ours_alone(path):
             continue
-        beside = (folder.glob(f"{escape(path.stem)}-*{end}") for end in (".pickle", ".ncu-rep"))
+        beside = (folder.glob(f"{escape(path.stem)}{end}") for end in ("-*.pickle", ".ncu-rep"))
         for file in (path, *chain.from_iterable(beside)):
             sizes.append(file.lstat().st_size)
             file.unlink()

@@ -1,6 +1,6 @@
 """What is read of a kernel's counters, by whatever name ncu has for it, and how kernels add up.
 
-Names are of Nsight Compute 2020 to 2026 (`ncu --query-metrics`, Profiling Guide).
+Names are of Nsight Compute 2021 to 2026 (`ncu --query-metrics`, Profiling Guide).
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from operator import mul
 from typing import NamedTuple
 
 import msgspec
@@ -18,31 +20,29 @@ from gpulab.core.values import Line, Name, Number, PositiveCount, Text
 SUMMED = ("s", "byte", "count")
 """Units that add up; of percent and ratios the mean counts. A ratio of 0 had nothing to divide."""
 _LINES = """
-duration_s | s | time | time | gpu__time_duration.sum; Duration s
-sm_percent | % | SM | SM throughput | sm__throughput.avg.pct_of_peak_sustained_elapsed; Compute (SM) Throughput %; SOL SM %
-memory_percent | % | mem | memory throughput | gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed; Memory Throughput %; SOL Memory %
-occupancy_percent | % | occ | occupancy | sm__warps_active.avg.pct_of_peak_sustained_active; Achieved Occupancy %
-l1_hit_percent | % | L1 | L1 hit rate | l1tex__t_sector_hit_rate.pct; L1/TEX Hit Rate %
-l2_hit_percent | % | L2 | L2 hit rate | lts__t_sector_hit_rate.pct; L2 Hit Rate %
-tensor_percent | % | tensor | tensor pipe | sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active; sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active
-load_sectors | ratio | ld | sectors a load | l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio
-store_sectors | ratio | st | sectors a store | l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio
+load_sectors | ratio | ld | sectors a load | l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio; l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum / l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum
+store_sectors | ratio | st | sectors a store | l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio; l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum / l1tex__t_requests_pipe_lsu_mem_global_op_st.sum
 load_conflicts | count | conflicts | load bank conflicts | l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum
 store_conflicts | count | - | store bank conflicts | l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum
-instructions | count | inst | warp instructions | smsp__inst_executed.sum; sm__inst_executed.sum; Executed Instructions inst
-dram_read_bytes | byte | - | DRAM read | dram__bytes_read.sum; dram__bytes_op_read.sum
-dram_write_bytes | byte | - | DRAM written | dram__bytes_write.sum; dram__bytes_op_write.sum
-dram_bytes | byte | DRAM | DRAM bytes | dram__bytes.sum
+dram_bytes | byte | DRAM | DRAM bytes | dram__bytes.sum; dram__bytes_read.sum + dram__bytes_write.sum; dram__bytes_op_read.sum + dram__bytes_op_write.sum
+instructions | count | inst | warp instructions | smsp__inst_executed.sum; sm__inst_executed.sum
+tensor_percent | % | tensor | tensor pipe | sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active; sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active
+occupancy_percent | % | occ | occupancy | sm__warps_active.avg.pct_of_peak_sustained_active
+l1_hit_percent | % | L1 | L1 hit rate | l1tex__t_sector_hit_rate.pct
+l2_hit_percent | % | L2 | L2 hit rate | lts__t_sector_hit_rate.pct
+memory_percent | % | mem | memory throughput | gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed
+sm_percent | % | SM | SM throughput | sm__throughput.avg.pct_of_peak_sustained_elapsed
+duration_s | s | time | time | gpu__time_duration.sum
 """  # noqa: E501
-_DRAM_RATES = ("dram__bytes.sum.per_second", "Memory Throughput byte/s")
+"""What tells most about a kernel comes first, what follows from it last."""
 _MOST = 1e18
 _STALL = re.compile(r"smsp__pcsamp_warps_issue_stalled_(\w+)(?<!_not_issued)$")
-_STALL_RATIO = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio$")
+_RANGE = re.compile(r'gpulab:([^:"]+)')
 
 
 class Metric(NamedTuple):
     """A metric: its key, unit, the head of its column (- where it has none), its words, and ncu's
-    names; with a unit behind it the name is that of the page of details.
+    names, of which two may be added or divided.
     """
 
     key: str
@@ -78,10 +78,11 @@ class CountedKernel(msgspec.Struct, frozen=True, kw_only=True):
     launches or means over their time. What was not counted is not there.
 
     `stalls` has the samples of warps by what they waited for, without those that were selected to
-    issue; of a report without samples the warps that waited in a cycle.
+    issue. `range`: of a report by `--ncu` the variant, of gpulab.step() the word step.
     """
 
     name: Line
+    range: Name = ""
     grid: Name = ""
     block: Name = ""
     launches: PositiveCount = 1
@@ -95,15 +96,24 @@ class CountedKernel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def counted_kernel(
-    name: str, size: tuple[str, str], raw: Mapping[str, float], advice: Iterable[Advice] = ()
+    name: str,
+    size: tuple[str, str],
+    raw: Mapping[str, float],
+    advice: Iterable[Advice] = (),
+    ranges: str = "",
 ) -> CountedKernel:
-    """A launch by ncu's own metrics in base units (s, byte, byte/s, %), its grid and block."""
+    """A launch by ncu's own metrics in base units (s, byte, byte/s, %), its grid and block, and the
+    NVTX ranges that it started in.
+    """
     raw = {key: value for key, value in raw.items() if abs(value) < _MOST}  # and no NaN
     known = [each for each in advice if 0 < each.percent <= 100]
-    stalls = _matching(_STALL, raw) or _matching(_STALL_RATIO, raw)
+    stalls = {match[1]: value for key, value in raw.items() if (match := _STALL.match(key))}
     stalls.pop("selected", None)
+    found = _RANGE.findall(ranges)
     return CountedKernel(
-        name=short_text(name.replace("<unnamed>", "(anonymous namespace)"), 500),
+        # ncu cuts namespaces off, and sometimes a bracket more
+        name=short_text(re.sub("<?unnamed>", "(anonymous namespace)", name), 500),
+        range=short_text(next((each for each in found if each != "step"), "".join(found[:1]))),
         grid=short_text(size[0]),
         block=short_text(size[1]),
         metrics=_metrics(raw),
@@ -120,31 +130,25 @@ def short_text(text: str, most: int = 100) -> str:
 def _metrics(raw: Mapping[str, float]) -> dict[str, float]:
     found = {}
     for metric in METRICS:
-        values = [raw[name] for name in metric.names if name in raw]
-        if values and (values[0] or metric.unit != "ratio"):
-            found[metric.key] = values[0]
-    for key, operation in (("load_sectors", "ld"), ("store_sectors", "st")):
-        sectors = raw.get(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{operation}.sum")
-        requests = raw.get(f"l1tex__t_requests_pipe_lsu_mem_global_op_{operation}.sum")
-        if sectors and requests:
-            found.setdefault(key, sectors / requests)
-    if "dram_read_bytes" in found and "dram_write_bytes" in found:
-        found.setdefault("dram_bytes", found["dram_read_bytes"] + found["dram_write_bytes"])
-    rates = [raw[name] for name in _DRAM_RATES if name in raw]
-    if rates and "duration_s" in found:
-        found.setdefault("dram_bytes", rates[0] * found["duration_s"])
+        known = [name.split() for name in metric.names if raw.keys() >= {*name.split()[::2]}]
+        value = _value(known[0], raw) if known else None
+        if value is not None and (value or metric.unit != "ratio"):
+            found[metric.key] = value
     return found
 
 
-def _matching(pattern: re.Pattern[str], raw: Mapping[str, float]) -> dict[str, float]:
-    return {match[1]: value for name, value in raw.items() if (match := pattern.match(name))}
+def _value(names: Sequence[str], raw: Mapping[str, float]) -> float | None:
+    first, *others = (raw[name] for name in names[::2])
+    if "/" in names:
+        return first / others[0] if others[0] else None
+    return first + sum(others)
 
 
 def grouped(kernels: Iterable[CountedKernel]) -> list[CountedKernel]:
-    """Launches of the same kernel, grid and block as one, the longest first."""
+    """Launches of the same kernel, range, grid and block as one, the longest first."""
     groups = defaultdict(list)
     for kernel in kernels:
-        groups[kernel.name, kernel.grid, kernel.block].append(kernel)
+        groups[kernel.range, kernel.name, kernel.grid, kernel.block].append(kernel)
     merged = [together(group) for group in groups.values()]
     return sorted(merged, key=lambda kernel: kernel.duration_s, reverse=True)
 
@@ -158,17 +162,15 @@ def together(kernels: Sequence[CountedKernel]) -> CountedKernel:
         having = [kernel for kernel in kernels if metric.key in kernel.metrics]
         if not having or (len(having) < len(kernels) and metric.unit != "ratio"):
             continue
-        values = [kernel.metrics[metric.key] for kernel in having]
-        if metric.unit in SUMMED:
-            metrics[metric.key] = sum(values)
-            continue
-        weights = [kernel.duration_s or 1.0 for kernel in having]
-        weighted = zip(values, weights, strict=True)
-        metrics[metric.key] = sum(value * weight for value, weight in weighted) / sum(weights)
+        weights = [1.0] * len(having)
+        if metric.unit not in SUMMED:
+            times_s = [kernel.duration_s or 1.0 for kernel in having]
+            weights = [time_s / sum(times_s) for time_s in times_s]
+        values = (kernel.metrics[metric.key] for kernel in having)
+        metrics[metric.key] = sum(map(mul, values, weights))
     stalls: dict[str, float] = defaultdict(float)
-    for kernel in kernels:
-        for reason, samples in kernel.stalls.items():
-            stalls[reason] += samples
+    for reason, samples in chain.from_iterable(kernel.stalls.items() for kernel in kernels):
+        stalls[reason] += samples
     launches = sum(kernel.launches for kernel in kernels)
     return msgspec.structs.replace(
         kernels[0], launches=launches, metrics=metrics, stalls=dict(stalls)

@@ -1,25 +1,37 @@
-"""Counters of kernels in files that Nsight Compute wrote: tables in CSV, and reports."""
+"""Counters of kernels in files that Nsight Compute wrote: tables in CSV, and reports.
+
+`python -P -m gpulab.features.counters.reading FILE` prints the kernels of a report as JSON, by the
+package ncu-report. A process of its own: on a damaged file the package aborts.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from gpulab.core.files import open_regular, read_regular
 from gpulab.core.limits import TRACE_BYTES
-from gpulab.features.counters.metrics import CountedKernel, grouped
-from gpulab.features.counters.tables import HEADER, kernels_of
+from gpulab.features.counters.metrics import (
+    Advice,
+    CountedKernel,
+    counted_kernel,
+    grouped,
+    short_text,
+)
+from gpulab.features.counters.tables import HEADER, factor_of, kernels_of
 from gpulab.proc.spawn import HangsError, capture
 
 ENDINGS = (".csv", ".ncu-rep")
 _REPORT = b"NVR\0"
-_HEAD_BYTES = 4 << 20
+_HEAD_BYTES, _LIMIT_S = 4 << 20, 120.0
 """ncu prints lines on its progress before a table."""
-_LIMIT_S = 120.0
+_SCOPES = ("", "local", "global")
 
 
 class CounterFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,9 +57,7 @@ def read(path: Path) -> CounterFile:
 
 
 def _text(data: bytes) -> str:
-    """PowerShell redirects into UTF-16."""
-    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    return data.decode(encoding, errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
 
 
 def _of_report(path: Path) -> list[CountedKernel]:
@@ -56,14 +66,47 @@ def _of_report(path: Path) -> list[CountedKernel]:
             "a report of ncu is read by a package of NVIDIA's: pip install ncu-report; or export "
             f"it: ncu --import {path.name} --page raw --csv"
         )
-    command = [sys.executable, "-P", "-m", "gpulab.features.counters.report_file", str(path)]
-    kernels = []
     with suppress(HangsError, msgspec.MsgspecError):
-        done = capture(command, _LIMIT_S)
-        kernels = msgspec.json.decode(done.output, type=list[CountedKernel])
-    if not kernels:
-        raise ValueError(
-            "ncu-report finds no kernel in it: it is cut short, damaged, or of a newer ncu "
-            "(pip install -U ncu-report)"
-        )
-    return kernels
+        done = capture([sys.executable, "-P", "-m", __name__, str(path)], _LIMIT_S)
+        if kernels := msgspec.json.decode(done.output, type=list[CountedKernel]):
+            return kernels
+    raise ValueError(
+        "ncu-report finds no kernel in it: it is cut short, damaged, or of a newer ncu "
+        "(pip install -U ncu-report)"
+    )
+
+
+def _kernel(action: Any) -> CountedKernel:
+    raw = {}
+    for name in action.metric_names():
+        metric = action.metric_by_name(name)
+        value = metric.value() if metric else None
+        if isinstance(value, (int, float)):
+            raw[name] = value * factor_of(metric.unit())
+    grid, block = (
+        tuple(int(raw.get(f"launch__{what}_dim_{axis}", 0)) for axis in "xyz")
+        for what in ("grid", "block")
+    )
+    state = action.nvtx_state()
+    domains = [state.domain_by_id(number) for number in state.domains()] if state else []
+    ranges = ":".join(name for domain in domains for name in domain.start_end_ranges())
+    name = action.name(action.NameBase_DEMANGLED)
+    return counted_kernel(name, (str(grid), str(block)), raw, _advice(action), ranges)
+
+
+def _advice(action: Any) -> Iterator[Advice]:
+    for rule in action.rule_results_as_dicts():
+        if (estimate := rule.get("speedup_estimation")) and estimate["speedup"]:
+            yield Advice(
+                rule=short_text(rule["rule_identifier"]),
+                text=short_text(rule["rule_message"]["message"], 1000),
+                percent=estimate["speedup"],
+                scope=_SCOPES[int(estimate["type"])],
+            )
+
+
+if __name__ == "__main__":
+    import ncu_report
+
+    actions = (action for each in ncu_report.load_report(sys.argv[1]) for action in each)
+    sys.stdout.buffer.write(msgspec.json.encode([_kernel(action) for action in actions]))

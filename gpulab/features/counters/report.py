@@ -27,5 +27,8 @@ FEATURE = Feature(
     "counters",
     variant_part=result.VariantPart,
     add_to_variant=_add_to_variant,
-    views=[View("counters.view:counters", Section.RESOURCES, flag="ncu")],
+    views=[
+        View("counters.view:counters", Section.RESOURCES, flag="ncu"),
+        View("counters.view:kernels", Section.RESOURCES),
+    ],
 )

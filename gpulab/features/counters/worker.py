@@ -1,7 +1,8 @@
-"""Has ncu count the kernels of a step of each variant, after everything was measured: each kernel
-is run again for every few counters, with empty caches.
+"""Has ncu count the kernels of a step of variants, after everything was measured: each kernel is
+run again for every few counters, with empty caches.
 
-Each variant has a process and a report of its own: one that fails takes nothing from the others.
+All variants are steps of one process, and kernels of one report: to start ncu, torch and a build
+takes 9 seconds, to count a kernel less than one. Their NVTX ranges tell them apart.
 """
 
 from __future__ import annotations
@@ -9,35 +10,41 @@ from __future__ import annotations
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from threading import Timer
 from typing import NoReturn
 
 import msgspec
 
 from gpulab.core.counted_steps import COMMAND, StepsJob, StepsState
-from gpulab.core.events import FindingMade, StageStarted
+from gpulab.core.events import Event, FindingMade, StageStarted
 from gpulab.core.findings import Finding
 from gpulab.core.jobs import CountersOptions, Measure, TimeFunctions
 from gpulab.core.statuses import Stage
-from gpulab.core.text import file_name
+from gpulab.core.units import plural
 from gpulab.engine.measure.process_result import ProcessResult
 from gpulab.engine.processes.channel import Channel
-from gpulab.features.counters import findings
 from gpulab.features.counters.events import KernelsCounted
-from gpulab.features.counters.metrics import COUNTED, grouped, short_text, together
+from gpulab.features.counters.findings import counters_kept, not_counted, nothing_counted
+from gpulab.features.counters.metrics import COUNTED, CountedKernel, grouped, short_text, together
 from gpulab.features.counters.tables import kernels_of
-from gpulab.proc.spawn import Captured, HangsError, capture
+from gpulab.proc.spawn import DEVNULL, PIPE, HangsError, capture, spawn
 from gpulab.proc.tree import exit_like, kill_orphans
 
 _LIMIT_S, _READ_LIMIT_S = 300.0, 60.0
+"""For each variant; for ncu to read its report."""
 _MOST_KERNELS = 50
 """Of a step, in the event; all of them are in ncu's report."""
-_OF_ALL = {
-    "err_nvgpuctrperm": findings.counters_not_allowed(),
-    "driver resource was unavailable": findings.counters_in_use(),
-    "library": findings.ncu_not_loaded(),
-}
+_OF_ALL = {"nvgpuctrperm": "not_allowed", "unavailable": "in_use", "library": "not_loaded"}
 """What is in ncu's errors where no variant can be counted."""
+_NO_KERNEL = "ncu saw no kernel in its step; copies, memsets and what the CPU computes are none"
+_WAYS = (
+    *("--clock-control", "none", "--profile-from-start", "off", "--nvtx"),
+    *("--target-processes", "application-only"),  # a compiler that the steps start has no kernels
+    *("--metrics", ",".join(COUNTED), "--export"),
+)
 
 
 def count(job: Measure | TimeFunctions, measured: ProcessResult, channel: Channel) -> None:
@@ -46,34 +53,18 @@ def count(job: Measure | TimeFunctions, measured: ProcessResult, channel: Channe
     """
     asked = job.counters or CountersOptions()
     signal.signal(signal.SIGTERM, _stop)
-    ncu = shutil.which("ncu")
-    if job.device == "cpu" or job.ranks > 1 or ncu is None:
-        missing = findings.ncu_missing()
-        if job.device == "cpu":
-            missing = findings.counters_need_cuda()
-        elif job.ranks > 1:
-            missing = findings.counters_of_ranks()
-        channel.emit(FindingMade(finding=missing, explains=True))
-        return
     there = {candidate.variant for candidate in measured.candidates}
     names = [info.name for info in job.subject.variants if info.name in there]
-    for name in names:
-        if asked.variant not in ("", name) and name != names[0]:
-            continue
-        channel.position.move(Stage.PROFILE, name)
-        detail = "counting its kernels with ncu"
-        channel.emit(StageStarted(stage=Stage.PROFILE, variant=name, detail=detail))
+    names = [name for name in names if asked.variant in ("", name) or name == names[0]]
+    if not names:
+        return
+    steps = StepsJob(job=job, variants=names, choices=measured.choices)
+    for found in _counted(steps, f"{asked.report}.ncu-rep"):
+        if isinstance(found, StageStarted):
+            channel.position.move(Stage.PROFILE, found.variant)
+        event = FindingMade(finding=found, explains=True) if isinstance(found, Finding) else found
+        channel.emit(event)
         channel.flush()
-        steps = StepsJob(job=job, variants=[name], choices=measured.choices)
-        report = Path(f"{asked.report}-{file_name(name)}.ncu-rep")
-        counted = _counted(ncu, steps, report)
-        kill_orphans()
-        if isinstance(counted, KernelsCounted):
-            channel.emit(counted)
-            counted = findings.counters_kept(name, file=str(report))
-        channel.emit(FindingMade(finding=counted, explains=True))
-        if counted.variant is None:  # no other one can be counted either
-            return
 
 
 def _stop(*_: object) -> NoReturn:
@@ -82,49 +73,73 @@ def _stop(*_: object) -> NoReturn:
     exit_like(signal.SIGTERM)
 
 
-def _counted(ncu: str, steps: StepsJob, report: Path) -> KernelsCounted | Finding:
-    """What ncu counts of one variant, or why it does not."""
-    (variant,) = steps.variants
+def _counted(steps: StepsJob, report: str) -> Iterator[Event | Finding]:
+    """Yield what ncu counts of each variant, or why it does not, and where its report is."""
+    ncu, job = shutil.which("ncu"), steps.job
+    if ncu is None or job.device == "cpu" or job.ranks > 1:
+        reason = "ranks" if job.ranks > 1 else "ncu_missing"
+        yield nothing_counted(reason="on_cpu" if job.device == "cpu" else reason)
+        return
+    states = {name: StepsState(variant=name, state="ready") for name in steps.variants}
+    errors: list[str] = []
+    kernels: list[CountedKernel] = []
+    detail = f"counting kernels of {plural(len(states), 'variant')} with ncu"
+    yield StageStarted(stage=Stage.PROFILE, variant=steps.variants[0], detail=detail)
     try:
-        report.unlink(missing_ok=True)
-        done = _profile(ncu, steps, report)
-        ways = ["--csv", "--page", "raw", "--print-units", "base"]
-        printed = capture([ncu, "--import", str(report), *ways], _READ_LIMIT_S).output
-    except HangsError:
-        return findings.counting_too_long(variant, limit_s=_LIMIT_S)
-    except OSError as error:
-        return findings.counting_failed(variant, message=short_text(str(error)))
-    try:
-        kernels = grouped(kernels_of(printed.decode(errors="replace")))
-    except ValueError:  # of a report without a kernel too
-        return _why_not(variant, done)
-    kept, whole = kernels[:_MOST_KERNELS], together(kernels)
-    return KernelsCounted(variant=variant, kernels=kept, together=whole, report=str(report))
+        for line in _printed(ncu, steps, report, errors):
+            with suppress(msgspec.MsgspecError):
+                state = msgspec.json.decode(line, type=StepsState)
+                states[state.variant] = state
+                if state.state == "ready":
+                    yield StageStarted(stage=Stage.PROFILE, variant=state.variant, detail=detail)
+            if line.startswith(b"==ERROR=="):
+                errors.append(line[9:].decode(errors="replace"))
+        ways = ("--csv", "--page", "raw", "--print-units", "base")
+        table = capture([ncu, "--import", report, *ways], _READ_LIMIT_S)
+        kernels = kernels_of(table.output.decode(errors="replace"))
+    except (OSError, HangsError) as error:
+        errors.append(str(error))
+    except ValueError:  # there is no kernel
+        pass
+    said = short_text(" ".join(errors), 300)
+    reasons = [reason for phrase, reason in _OF_ALL.items() if phrase in said.lower()]
+    if reasons and not kernels:
+        yield nothing_counted(reason=reasons[0])
+        return
+    for name, state in states.items():
+        own = grouped(kernel for kernel in kernels if kernel.range == name)
+        if own and state.state == "done":
+            kept, whole = own[:_MOST_KERNELS], together(own)
+            yield KernelsCounted(variant=name, kernels=kept, together=whole, report=report)
+        elif state.state == "failed":
+            yield not_counted(name, message=short_text(f"its step failed: {state.message}", 300))
+        elif state.state == "ready" or (said and not kernels):
+            yield not_counted(name, message=f"ncu: {said or 'it ended early'}")
+        else:
+            yield not_counted(name, message=_NO_KERNEL)
+    if kernels:
+        yield counters_kept(file=report)
 
 
-def _profile(ncu: str, steps: StepsJob, report: Path) -> Captured:
-    export = str(report).replace("%", "%%")  # which ncu would replace
-    ways = ["--clock-control", "none", "--profile-from-start", "off", "--nvtx"]
-    ways += ["--target-processes", "all", "--metrics", ",".join(COUNTED), "--export", export]
+def _printed(ncu: str, steps: StepsJob, report: str, errors: list[str]) -> Iterator[bytes]:
+    """Run the steps in ncu, and yield the lines that both print. OSError."""
+    limit_s = _LIMIT_S * len(steps.variants)
+
+    def stop() -> None:
+        errors.append(f"it did not end within {limit_s:g} s")
+        kill_orphans()
+
+    Path(report).unlink(missing_ok=True)
     with tempfile.NamedTemporaryFile(dir=steps.job.folder) as asked:
         asked.write(msgspec.json.encode(steps))
         asked.flush()
-        return capture([ncu, *ways, *COMMAND, asked.name], _LIMIT_S)
-
-
-def _why_not(variant: str, done: Captured) -> Finding:
-    """Why ncu has no kernel, by what it and the process of the steps said."""
-    lines = (done.output + done.errors).decode(errors="replace").splitlines()
-    errors = [line.removeprefix("==ERROR==") for line in lines if line.startswith("==ERROR==")]
-    said = short_text(" ".join(map(str.strip, errors)), 300)
-    for phrase, finding in _OF_ALL.items():
-        if phrase in said.lower():
-            return finding
-    for line in done.output.splitlines():
-        if line.startswith(b'{"variant"') and b'"state":"failed"' in line:
-            failed = msgspec.json.decode(line, type=StepsState)
-            return findings.counted_step_failed(variant, message=short_text(failed.message, 300))
-    if not said and any("No kernels were profiled" in line for line in lines):
-        return findings.no_kernels_counted(variant)
-    said = said or f"it ended with code {done.code}, and without a report that can be read"
-    return findings.counting_failed(variant, message=said)
+        # where ncu would replace %
+        command = [ncu, *_WAYS, report.replace("%", "%%"), *COMMAND, asked.name]
+        process = spawn(command, stdin=DEVNULL, stdout=PIPE, stderr=-2, start_new_session=True)
+        end = Timer(limit_s, stop)
+        end.start()
+        yield from process.stdout or ()
+        if (code := process.wait()) and not errors:
+            errors.append(f"it ended with code {code}")
+        end.cancel()
+        kill_orphans()

@@ -17,6 +17,8 @@ HERE = Path(__file__).parent
 SCENARIO = '''
 """Counted: a scenario of two."""
 
+import os
+
 import torch
 
 from gpulab import Scenario, Work
@@ -42,6 +44,12 @@ def second(lab, size):
 def raises(lab, size):
     """Fails in ncu alone."""
     raise ValueError("no such kernel")
+
+
+@scenario.variant
+def crashes(lab, size):
+    """Ends the process."""
+    os._exit(7)
 '''
 
 
@@ -76,10 +84,8 @@ def count(stand_in, tmp_path):
     file = tmp_path / "50%_counted.py"
     file.write_text(SCENARIO)
 
-    def run(ending, asked="", limit_s=60.0, printed=None):
+    def run(ending, asked="", limit_s=60.0):
         (tmp_path / "ending").write_text(ending)
-        if printed is not None:
-            (tmp_path / "printed.csv").write_text(printed)
         environment = usual_environment(1)
         environment["PATH"] = str(tmp_path)
         command = [sys.executable, HERE / "counting.py", file, asked, str(limit_s)]
@@ -116,57 +122,69 @@ def test_the_baseline_and_the_variant_that_is_named_are_counted(count, tmp_path)
     assert len(kernels) == 5
     total = sum(kernel.metrics["dram_bytes"] for kernel in kernels)
     assert found["first"].together.metrics["dram_bytes"] == pytest.approx(total)
-    report = Path(found["second"].report)
-    assert report.parent == tmp_path
+    report = tmp_path / "50%_counted.ncu-rep"
+    assert found["first"].report == found["second"].report == str(report)
     assert report.exists()
-    assert [finding.code for finding in findings(events)] == ["counters_kept"] * 2
+    (kept,) = findings(events)
+    assert (kept.code, kept.variant) == ("counters_kept", None)
+    stages = [event for event in events if hasattr(event, "detail")]
+    assert {stage.detail for stage in stages} == {"counting kernels of 2 variants with ncu"}
+    assert [stage.variant for stage in stages] == ["first", "first", "second"]  # the first starts
 
 
-def test_a_step_without_kernels_and_one_that_fails_are_told_apart(count):
+def test_a_variant_that_fails_and_one_that_ends_the_process_take_nothing_from_others(count):
+    events = count("counted")
+    assert set(counted(events)) == {"first", "second"}
+    failed, ended, kept = findings(events)
+    assert (failed.variant, ended.variant, kept.variant) == ("raises", "crashes", None)
+    assert "its step failed: " in failed.values["message"]
+    assert "no such kernel" in failed.values["message"]
+    assert ended.values["message"] == "ncu: it ended early"
+
+
+def test_a_step_without_kernels_is_told_from_one_that_fails(count):
     events = count("==WARNING== No kernels were profiled.", asked="raises")
     assert not counted(events)
     without, failed = findings(events)
-    assert (without.code, without.variant) == ("no_kernels_counted", "first")
-    assert (failed.code, failed.variant) == ("counted_step_failed", "raises")
-    assert "no such kernel" in failed.values["message"]
+    assert (without.variant, failed.variant) == ("first", "raises")
+    assert "no kernel" in without.values["message"]
+    assert "its step failed" in failed.values["message"]
 
 
 @pytest.mark.parametrize(
-    ("error", "codes"),
+    ("error", "reason"),
     [
-        ("ERR_NVGPUCTRPERM - The user does not have permission", ["counters_not_allowed"]),
-        ("Failed to load the profiler library", ["ncu_not_loaded"]),
-        ("Profiling failed because a driver resource was unavailable.", ["counters_in_use"]),
-        ("Something else", ["counting_failed"] * 3),
+        ("ERR_NVGPUCTRPERM - The user does not have permission", "not_allowed"),
+        ("Failed to load the profiler library", "not_loaded"),
+        ("Profiling failed because a driver resource was unavailable.", "in_use"),
     ],
 )
-def test_why_nothing_was_counted_is_said(count, error, codes):
-    found = findings(count(f"==ERROR== {error}"))
-    assert [finding.code for finding in found] == codes
-    if len(codes) > 1:
-        assert found[0].values["message"] == error
+def test_why_nothing_was_counted_is_said_once(count, error, reason):
+    (found,) = findings(count(f"==ERROR== {error}"))
+    assert found.code == "nothing_counted"
+    assert found.values == {"reason": reason}
+
+
+def test_another_error_of_ncu_is_said_of_each(count):
+    found = findings(count("==ERROR== Something else", asked="second"))
+    assert [finding.variant for finding in found] == ["first", "second"]
+    assert {finding.values["message"] for finding in found} == {"ncu: Something else"}
 
 
 @pytest.mark.parametrize(
-    ("ending", "code"), [("killed", "counting_failed"), ("hangs", "counting_too_long")]
+    ("ending", "said"),
+    [("killed", "it ended with code -9"), ("hangs", "it did not end within 3 s")],
 )
-def test_an_ncu_that_dies_or_hangs_leaves_nothing_behind(count, tmp_path, ending, code):
-    events = count(ending, asked="first", limit_s=3.0)
-    assert [finding.code for finding in findings(events)] == [code]
+def test_an_ncu_that_dies_or_hangs_leaves_nothing_behind(count, tmp_path, ending, said):
+    (found,) = findings(count(ending, asked="first", limit_s=3.0))
+    assert found.values["message"] == f"ncu: {said}"
     assert nothing_runs(tmp_path)
-
-
-def test_a_report_that_cannot_be_read_back_is_a_finding(count):
-    events = count("unreadable", asked="first", printed="==ERROR== cannot open it")
-    (finding,) = findings(events)
-    assert finding.code == "counting_failed"
-    assert "without a report that can be read" in finding.values["message"]
 
 
 def test_without_ncu_nothing_is_counted(count, tmp_path):
     (tmp_path / "ncu").unlink()
     (finding,) = findings(count("counted"))
-    assert finding.code == "ncu_missing"
+    assert finding.values == {"reason": "ncu_missing"}
 
 
 def test_a_run_on_a_cpu_says_that_it_has_no_counters_and_is_measured(tmp_path):
@@ -177,7 +195,7 @@ def test_a_run_on_a_cpu_says_that_it_has_no_counters_and_is_measured(tmp_path):
     done = subprocess.run(command, capture_output=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr.decode()
     (run,) = json.loads(result.read_bytes())["runs"]
-    assert "counters_need_cuda" in [finding["code"] for finding in run["explanations"]]
+    assert "on_cpu" in [finding["values"].get("reason") for finding in run["explanations"]]
     assert run["outcome"] == "measured"
 
 
@@ -201,9 +219,11 @@ def test_a_whole_run_has_its_counters_in_its_result_and_its_replay(stand_in, tmp
     run = ["--run", "batched_matmul", "--smoke", "--device", "cpu", "--ncu", "bmm"]
     printed = gpulab(*run, "--output", run_file, "--json", result)
     assert "bmm against loop: no counter differs by more than 10%" in printed
+    assert printed.count("run.ncu-rep") == 1
+    assert "stalls" not in printed
     (found,) = json.loads(result.read_bytes())["runs"]
     counters = {each["name"]: each["counters"] for each in found["variants"]}
     assert counters["graphed"] is None
     assert len(counters["bmm"]["kernels"]) == 5
-    assert Path(counters["bmm"]["report"]).name == "run-bmm.ncu-rep"
+    assert Path(counters["bmm"]["report"]).name == "run.ncu-rep"
     assert "bmm against loop: no counter differs" in gpulab("--replay", run_file, "--print")

@@ -191,7 +191,7 @@ def test_the_oldest_files_of_each_scenario_go_and_no_others(gpulab, tmp_path):
     (tmp_path / "link").hardlink_to(folder / names[1])
     snapshot = folder / f"{names[0].removesuffix('.jsonl')}-fused.pickle"
     snapshot.write_text("x" * 900)
-    counted = snapshot.with_suffix(".ncu-rep")
+    counted = (folder / names[0]).with_suffix(".ncu-rep")
     counted.write_text("x" * 100)
     (folder / "20200101-goes-on-1.jsonl").write_text("x")
     before = list(folder.iterdir())
