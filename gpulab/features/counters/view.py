@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
 
 from gpulab.core.payloads import KernelCode
 from gpulab.core.text import plain, short_name
@@ -39,7 +40,9 @@ def counters(report: RunReport) -> Block | None:
     first, *others = rows
     blocks: list[Block] = [_table("counters", rows)]
     if others:
-        best = report.best if report.best in others else others[-1]
+        times_of = {variant.name: step.value for variant, step in report.timed}
+        best = report.best or min(others, key=lambda name: times_of.get(name, inf))
+        best = best if best in others else others[-1]
         found = _differences(rows[first], rows[best], _MOST_FIGURES)
         blocks.append(Text(f"{best} against {first}: {found}"))
     moved = {name: report.variant(name).counters.dram_of_declared for name in rows}
