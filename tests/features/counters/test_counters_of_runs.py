@@ -14,6 +14,7 @@ from gpulab.features.counters.reading import read
 from gpulab.features.counters.view import counters, kernels
 from gpulab.report.build import build_report, fold_all
 
+CORPUS = Path(__file__).parents[2] / "corpus"
 RAW = Path(__file__).parent / "exports" / "lessons.raw.csv"
 OF_VARIANTS = {"stride_32": ["strided"], "coalesced": ["coalesced"], "stride_2": ["padded"] * 4}
 """The kernel of an export that stands for each of these; the lesson has one kernel."""
@@ -22,7 +23,7 @@ OF_VARIANTS = {"stride_32": ["strided"], "coalesced": ["coalesced"], "stride_2":
 @pytest.fixture(scope="module")
 def report():
     """Of a recorded run of an H200, as if it had been counted."""
-    *events, end = read_run_file(RECORDINGS / "h200" / "coalescing.jsonl.xz").events
+    *events, end = read_run_file(CORPUS / "h200" / "coalescing.jsonl.xz").events
     exported = {kernel.name.partition("(")[0]: kernel for kernel in read(RAW).kernels}
     for variant, names in OF_VARIANTS.items():
         kernels = [
@@ -71,3 +72,12 @@ def test_what_the_code_says_stands_beside_what_was_counted(report):
     assert "stalls: long scoreboard 47% and drain" in " ".join(lines[place : place + 3])
     said = next(line for line in lines[place:] if "in its code" in line)
     assert said.strip() == "in its code: loads use 12% of their sectors, stores use 12%"
+
+
+def test_a_lesson_that_ships_has_its_counters():
+    run = read_run_file(RECORDINGS / "h100" / "coalescing.jsonl.xz")
+    lines = printed(counters, build_report(fold_all(run.events)))
+    assert max(map(len, lines)) <= 80
+    said = " ".join(lines)
+    assert "coalesced against stride_32: sectors a load 32 → 4, sectors a store 32 → 4" in said
+    assert "stride_32 0.987x" in said
