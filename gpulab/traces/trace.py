@@ -21,6 +21,8 @@ _ANNOTATIONS = frozenset({"user_annotation", "cpu_op"})
 """The lab's phases are of the second kind: the profiler takes 100x for the first."""
 CALLER = f"{TRACE_PREFIX}at "
 """Of spans that say which line of the program, in which module, called what is within them."""
+REPEATED = "repetitions of "
+"""So begins the mark of steps that were found by their calls alone."""
 _MEMORY = "[memory]"
 RELEVANT = DEVICE | CALLS | _ANNOTATIONS
 _FUNCTION = "python_function"

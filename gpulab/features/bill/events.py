@@ -40,7 +40,7 @@ class SlowRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class KindOfStep(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Steps of one kind: quantiles of the newest, and those that took over twice the median."""
+    """Steps of one kind: quantiles, and those that took over twice the median."""
 
     kind: Name
     count: Count

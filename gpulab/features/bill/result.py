@@ -40,7 +40,7 @@ class CompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepKind(msgspec.Struct, frozen=True, kw_only=True):
-    """Steps that did the same: how many, quantiles of the newest, and what those are in that took
+    """Steps that did the same: how many, quantiles, and what those are in that took
     over twice the median.
     """
 

@@ -14,7 +14,7 @@ import msgspec
 
 from gpulab.features.bill.result import BillRow
 from gpulab.stats.time_spans import Span, innermost, intersect, measure, subtract, union
-from gpulab.traces.trace import Thread, Trace, TraceEvent
+from gpulab.traces.trace import REPEATED, Thread, Trace, TraceEvent
 
 BUSY, COPIES, COLLECTIVES = "device busy", "device copies", "device in collectives"
 IDLE, OUTSIDE, TORCH = "device idle", "outside of operations", "torch"
@@ -22,8 +22,6 @@ CALLS = "calls of the host"
 _OF_TORCH = "cpu_op"
 """The kind of operations of torch; that of others is what the host does in them."""
 _STEP, _LOADER = ("ProfilerStep#", "gpulab:step"), "DataLoader"
-REPEATED = "repetitions of "
-"""So begins the mark of steps that were found by their calls alone."""
 _COLLECTIVES = ("nccl", "rccl", "all_reduce", "allreduce", "AllReduce")
 _PLACE = re.compile(r"^(.+\.py)\((\d+)\): (.+)$")
 """A function of Python in a recording with stacks: file, its first line, name."""

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 from gpulab.core.units import plural
 from gpulab.stats.time_spans import Span
-from gpulab.traces.trace import WINDOW, Thread, Trace, TraceEvent, is_complete
+from gpulab.traces.trace import REPEATED, WINDOW, Thread, Trace, TraceEvent, is_complete
 
 _HEAD_LENGTH = 1 << 16
 _PROCESS = re.compile(r'"name"\s*:\s*"/(device|host):')
@@ -190,6 +190,6 @@ def _repeated(calls: list[TraceEvent]) -> list[TraceEvent]:
         if names[length:] == names[:-length]:
             others = f" and {plural(length - 1, 'more call')}" if length > 1 else ""
             cycles = zip(calls[::length], calls[length - 1 :: length], strict=False)
-            kind = f"repetitions of {names[0]}{others}"
+            kind = f"{REPEATED}{names[0]}{others}"
             return [first._replace(kind=kind, end=last.end) for first, last in cycles]
     return []

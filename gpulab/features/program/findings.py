@@ -41,8 +41,8 @@ def no_step() -> None: ...
 )
 def old_python(*, version: str) -> None: ...
 @finding(
-    "no profile: it ended before recordings of its steps took less than 3 % of them (some 20 s of "
-    "steps, or 50 s with a GPU); --profile on does not wait",
+    "no profile: it ended before recordings of its steps took less than 3 % of them (20 s of "
+    "steps or more, 50 s with a GPU); --profile on does not wait",
     rank=Rank.EXPLAINING,
 )
 def no_recording() -> None: ...

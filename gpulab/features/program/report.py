@@ -40,6 +40,10 @@ from gpulab.report.state import Keep, RunState, VariantState
 from gpulab.stats.statistics import correlated_interval
 
 _MOST_WINDOWS = 20_000
+_CHANGED = 1.25
+"""How far the median of windows and their mean are apart where steps changed on the way: windows
+are as long, and so of longer steps there are more.
+"""
 _OLDEST = (3, 9)
 """Python that the agent runs in."""
 _WHY_NO_PROFILE = {
@@ -98,15 +102,19 @@ def _step_s(window: StepsFollowed) -> float:
 
 
 def _time(steps: _Steps) -> Estimate | None:
-    """Return the seconds of a step, over the plain windows."""
+    """Return the seconds of a step: the median over the plain windows, or of a program whose steps
+    changed on the way their mean, without an interval.
+    """
     windows = _plain(steps)
     if not windows:
         return None
     times_s = [_step_s(window) for window in windows]
     interval = correlated_interval(times_s)
-    if interval is None:
-        return Estimate(value=median(times_s))
-    return interval.estimate
+    usual = interval.estimate if interval else Estimate(value=median(times_s))
+    mean_s = sum(window.seconds for window in windows) / sum(window.steps for window in windows)
+    if max(usual.value / mean_s, mean_s / usual.value) > _CHANGED:
+        return Estimate(value=mean_s)
+    return usual
 
 
 def _plain(steps: _Steps) -> list[StepsFollowed]:

@@ -51,7 +51,7 @@ def rows(report: RunReport, program: ProgramReport) -> Iterator[tuple[str, str]]
             words += (
                 ", a mean over kinds" if program.mixed else f" of kind {next(iter(program.kinds))}"
             )
-        yield "mean step", f"{words}, without the profiler"
+        yield "step time", f"{words}, without the profiler"
     if program.peak_bytes:
         yield "device memory", f"at most {byte_count(program.peak_bytes)} allocated by torch"
     if program.loop_s:

@@ -225,3 +225,26 @@ def test_json_on_stdout_starts_nothing(lab):
 def test_a_help_after_the_dashes_is_the_programs(lab):
     assert followed(lab, "sh", "-c", "echo $0", "--help").stdout == "--help\n"
     assert "PROGRAM [ARGUMENT ...]" in lab.call("--run", "--help", "--").stdout
+
+
+CHANGES = """
+import time, torch
+
+linear = torch.nn.Linear(4, 4)
+data = torch.randn(2, 4)
+for seconds, steps in ((0.004, 150), (0.04, 50)):
+    for _ in range(steps):
+        linear(data)
+        time.sleep(seconds)
+"""
+
+
+def test_quantiles_are_of_all_steps_where_their_time_changes(lab):
+    """Windows are as long: there are as many of the last quarter of the steps as of the others."""
+    lab.write("changes.py", CHANGES)
+    flags = ("--telemetry", "off", "--profile", "off")
+    done = followed(lab, sys.executable, "changes.py", flags=flags)
+    (kind,) = done.run["bill"]["bills"][0]["steps"]
+    assert kind["slow"] >= 45
+    assert 2 * kind["p50_s"] < 0.04 <= kind["p99_s"]
+    assert kind["p50_s"] < done.variant("changes.py")["time_s"]["value"] < kind["p99_s"]

@@ -27,9 +27,9 @@ import signal
 import sys
 import sysconfig
 import threading
-from collections import deque
 from functools import wraps
 from json import dumps
+from math import floor, log, log1p
 from opcode import opmap
 from os import (
     O_CLOEXEC,
@@ -70,9 +70,10 @@ _SAID_S, _SAID_MOST_S, _GROWTH = 0.25, 30.0, 1.3
 _MOST_ROWS, _DEEPEST = 120, 3_000
 _MOST_COMPILATIONS, _LONGEST, _MOST_LOOKS = 20, 300, 60
 _MOST_KINDS, _KEPT_STEPS, _FEWEST_STEPS, _SLOW = 6, 400, 16, 2.0
-"""Kinds of steps, the newest of each that are kept, how many tell what is usual, and how many times
-that is slow.
+"""Kinds of steps, the slow ones of each that are kept, how many tell what is usual, and how many
+times that is slow.
 """
+_BIN = log1p(0.01)
 _MOST_SLOW_ROWS, _MOST_OF_THREADS, _MOST_SOURCE, _SOURCE_BYTES = 5, 20, 60, 1_000_000
 _MOST_FILES = 20
 _SWITCHES = ("detect_anomaly(", "set_num_threads(", "OMP_NUM_THREADS")
@@ -188,29 +189,55 @@ class _Steps:
     """Steps of one kind: how long they took, and what the slow ones were in."""
 
     def __init__(self) -> None:
-        self.count = self.slow = 0
-        self.longest_s = self.slow_s = 0.0
-        self.newest: deque[float] = deque(maxlen=_KEPT_STEPS)
-        self.usual_s = 0.0
-        self.rows: dict[_Place, float] = {}
+        self.count = 0
+        self.longest_s = self.usual_s = 0.0
+        self._bins: dict[int, tuple[int, float]] = {}
+        """How many steps, and their seconds, in bins of 1 %."""
+        self._rows: list[tuple[float, dict[_Place, float]]] = []
 
     def add(self, seconds: float, rows: dict[_Place, float]) -> None:
         """Take one step, and what was sampled in it."""
         self.count += 1
-        self.newest.append(seconds)
         self.longest_s = max(self.longest_s, seconds)
+        place = floor(log(max(seconds, 1e-9)) / _BIN)
+        count, before_s = self._bins.get(place, (0, 0.0))
+        self._bins[place] = count + 1, before_s + seconds
         if self.count % _FEWEST_STEPS == 0:
             self.usual_s = self.part(0.5)
         if self.usual_s and seconds > _SLOW * self.usual_s:
-            self.slow += 1
-            self.slow_s += seconds
-            for place, of_row in rows.items():
-                self.rows[place] = self.rows.get(place, 0.0) + of_row
+            self._rows.append((seconds, dict(rows)))
+            if len(self._rows) > _KEPT_STEPS:
+                self._rows = sorted(self._rows, key=_seconds_of)[_KEPT_STEPS // 2 :]
 
     def part(self, share: float) -> float:
-        """Return the quantile of the newest steps."""
-        ordered = sorted(self.newest) or [0.0]
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+        """Return the quantile of all steps, to 1 %."""
+        left = share * self.count
+        for place in sorted(self._bins):
+            count, seconds = self._bins[place]
+            left -= count
+            if left < 0:
+                return seconds / count
+        return self.longest_s
+
+    def slow(self) -> tuple[int, float]:
+        """Return how many took over twice the median, and how long all of them."""
+        limit_s = _SLOW * self.part(0.5)
+        over = [each for each in self._bins.values() if each[1] > limit_s * each[0]]
+        return sum(count for count, _ in over), sum(seconds for _, seconds in over)
+
+    def rows(self) -> dict[_Place, float]:
+        """Return what was sampled in these, in all of them or in the longest."""
+        limit_s = _SLOW * self.part(0.5)
+        found: dict[_Place, float] = {}
+        over = [rows for seconds, rows in self._rows if seconds > limit_s]
+        for rows in over:
+            for place, of_row in rows.items():
+                found[place] = found.get(place, 0.0) + of_row
+        return found
+
+
+def _seconds_of(step: tuple[float, dict[_Place, float]]) -> float:
+    return step[0]
 
 
 class Samples:
@@ -628,9 +655,8 @@ class Samples:
                     steps.part(0.5),
                     steps.part(0.99),
                     steps.longest_s,
-                    steps.slow,
-                    steps.slow_s,
-                    _largest(steps.rows, _MOST_SLOW_ROWS),
+                    *steps.slow(),
+                    _largest(steps.rows(), _MOST_SLOW_ROWS),
                 ]
                 for kind, steps in self._kinds.items()
             ],
