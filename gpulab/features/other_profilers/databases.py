@@ -60,8 +60,7 @@ def _read(name: str, database: sqlite3.Connection) -> list[Recording]:
         return recordings(name, _rocpd(database))
     if _MARKS.isdisjoint(there):
         named = ", ".join(there[:_MOST_TABLES]) or "none"
-        words = "an SQLite file, and no export of Nsight Systems or rocprofv3; its tables"
-        raise ValueError(f"{words}: {named}")
+        raise ValueError(f"no export of Nsight Systems or rocprofv3; its tables: {named}")
     told = _rows(database, "DIAGNOSTIC_EVENT", "severity text")
     errors = (one_line(str(text)) for severity, text in told if severity == _ERROR)
     return recordings(name, _nsys(database), next(errors, ""))

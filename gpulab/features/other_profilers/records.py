@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from statistics import median_low
 from typing import NamedTuple
 
@@ -34,12 +35,10 @@ def recordings(name: str, records: Iterable[Record], note: str = "") -> list[Rec
     where there is no device, or launches and no kernel of any: which time of the device is idle is
     not known then. ValueError where there are no events, or more than the limit.
     """
-    kept = []
-    for record in records:
-        if isinstance(record.start, int) and isinstance(record.end, int):
-            kept.append(record)
-        if len(kept) > TRACE_EVENTS:
-            raise ValueError(f"more than {TRACE_EVENTS} events: record a shorter time")
+    timed = (each for each in records if isinstance(each.start, int) and isinstance(each.end, int))
+    kept = list(islice(timed, TRACE_EVENTS + 1))
+    if len(kept) > TRACE_EVENTS:
+        raise ValueError(f"more than {TRACE_EVENTS} events: record a shorter time")
     middle = median_low([record.start for record in kept] or [0])
     possible = [each for each in kept if middle - _YEAR < each.start <= each.end < middle + _YEAR]
     notes = [note] if note else []
@@ -52,7 +51,9 @@ def recordings(name: str, records: Iterable[Record], note: str = "") -> list[Rec
     launches = sum("Launch" in call and "HostFunc" not in call for call in calls)
     if launches and all(each.kind != KERNEL for each in possible):
         possible = [each for each in possible if each.device is None]
-        lacking = f"launches without a kernel in it: {launches:,} (not exported, or not readable)"
+        lacking = (
+            f"launches without a kernel in the file: {launches:,} (not exported, or unreadable)"
+        )
     places = {(record.process, record.device) for record in possible if record.device is not None}
     if not places:
         return [Recording(name, _trace(possible), "; ".join([lacking, *notes]))]

@@ -55,9 +55,7 @@ def read_tables(path: Path) -> list[Recording]:
                 records.extend(beside)
     except (ValueError, KeyError, ArithmeticError, csv.Error) as error:
         raise ValueError(f"not a table as the profiler writes it: {error}") from None
-    if not records:
-        return _summaries(path.name, tables)
-    return recordings(" and ".join(names), records)
+    return recordings(" and ".join(names), records) if records else _summaries(path.name, tables)
 
 
 def _summaries(name: str, tables: Sequence[Table]) -> list[Recording]:

@@ -135,7 +135,7 @@ def test_calls_without_a_device_are_a_bill_of_the_host_and_say_so(lab):
     (bill,) = result["bills"]
     assert bill["busy_s"] is None
     assert microseconds(bill)["calls of the host", "cudaMemcpy"] == pytest.approx(30)
-    assert bill["note"].startswith("launches without a kernel in it: 1 (")
+    assert bill["note"].startswith("launches without a kernel in the file: 1 (")
 
 
 def test_launches_whose_kernels_cannot_be_read_leave_the_device_out(lab):
@@ -144,7 +144,7 @@ def test_launches_whose_kernels_cannot_be_read_leave_the_device_out(lab):
     (bill,) = result["bills"]
     assert bill["busy_s"] is None
     assert not [row for row in bill["rows"] if row["cause"].startswith("device")]
-    assert "launches without a kernel in it: 1 (" in bill["note"]
+    assert "launches without a kernel in the file: 1 (" in bill["note"]
     assert "times that cannot be, left out: 1" in bill["note"]
 
 

@@ -191,6 +191,7 @@ def test_what_is_not_whole_is_said(lab):
         "1_kernel_trace.csv": (table, "not a table as the profiler writes it"),
         "a.pftrace": ("\n", "rocprofv3 --output-format json"),
         "b.csv": ("time,value\n1,2\n", "no timestamps of kernels"),
+        "2_kernel_trace.csv": ("", "the file is empty"),
         "counter_collection.csv": (COUNTERS, "no timestamps of kernels"),
         "hsa_api_trace.csv": (HSA, "or calls of HIP or CUDA in it"),
     }
