@@ -60,24 +60,18 @@ def _read(name: str, database: sqlite3.Connection) -> list[Recording]:
         return recordings(name, _rocpd(database))
     if _MARKS.isdisjoint(there):
         named = ", ".join(there[:_MOST_TABLES]) or "none"
-        words = "an SQLite file, and no export of Nsight Systems or rocprofv3; its tables"
-        raise ValueError(f"{words}: {named}")
-    records = list(_nsys(database))
-    note = ""
-    if all(record.device is None for record in records):
-        told = _rows(database, "DIAGNOSTIC_EVENT", "severity text")
-        errors = [one_line(str(text)) for severity, text in told if severity == _ERROR]
-        note = "; ".join(["no kernel or copy of a device in it", *errors[:1]])
-    return recordings(name, records, note)
+        raise ValueError(f"no export of Nsight Systems or rocprofv3; its tables: {named}")
+    told = _rows(database, "DIAGNOSTIC_EVENT", "severity text")
+    errors = (one_line(str(text)) for severity, text in told if severity == _ERROR)
+    return recordings(name, _nsys(database), next(errors, ""))
 
 
 def _rows(database: sqlite3.Connection, table: str, columns: str) -> Iterator[Any]:
     """Yield the rows of a table, None for columns that it does not have; none where it is not."""
     there = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
-    names = [f'"{column}"' if column in there else "NULL" for column in columns.split()]
+    names = ", ".join(f'"{each}"' if each in there else "NULL" for each in columns.split())
     if there:
-        selected = ", ".join(names)
-        yield from database.execute(f"SELECT {selected} FROM {table} LIMIT {TRACE_EVENTS + 1}")
+        yield from database.execute(f"SELECT {names} FROM {table} LIMIT {TRACE_EVENTS + 1}")
 
 
 def _nsys(database: sqlite3.Connection) -> Iterator[Record]:
@@ -111,8 +105,7 @@ def _ranges(database: sqlite3.Connection, texts: dict[int, str]) -> Iterator[Rec
     for kind, domain, text, number, start, end, thread in rows:
         name = str(text or texts.get(number, ""))
         if kind in _RANGES and name.startswith("aten::"):
-            operation = name.partition(",")[0]
-            yield Record("cpu_op", operation, start, end, *_thread(thread))
+            yield Record("cpu_op", name.partition(",")[0], start, end, *_thread(thread))
         elif kind in _RANGES:
             name = f"{domains[domain]}: {name}" if domains.get(domain) else name
             yield Record(RANGE, name, start, end, *_thread(thread))

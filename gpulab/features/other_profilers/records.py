@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
+from statistics import median_low
 from typing import NamedTuple
 
 from gpulab.core.limits import TRACE_EVENTS
@@ -10,6 +12,8 @@ from gpulab.traces.recording import Recording
 from gpulab.traces.trace import Trace, read_any
 
 KERNEL, COPY, CALL, RANGE = "kernel", "gpu_memcpy", "cuda_runtime", "user_annotation"
+_YEAR = 365 * 86_400 * 10**9
+"""Nanoseconds. An end that was never written may be the largest number that there is."""
 
 
 class Record(NamedTuple):
@@ -28,28 +32,40 @@ class Record(NamedTuple):
 
 def recordings(name: str, records: Iterable[Record], note: str = "") -> list[Recording]:
     """Return a timeline for each device of each process, with the host of that process; one of all
-    where there is no device. ValueError where there are no events, or more than the limit.
+    where there is no device, or launches and no kernel of any: which time of the device is idle is
+    not known then. ValueError where there are no events, or more than the limit.
     """
-    kept = []
-    for record in records:
-        if isinstance(record.start, int) and isinstance(record.end, int):
-            kept.append(record)
-        if len(kept) > TRACE_EVENTS:
-            raise ValueError(f"more than {TRACE_EVENTS} events: record a shorter time")
-    if not kept:
-        raise ValueError(f"no kernels, copies, calls or ranges in it{note and '; '}{note}")
-    places = {(record.process, record.device) for record in kept if record.device is not None}
+    timed = (each for each in records if isinstance(each.start, int) and isinstance(each.end, int))
+    kept = list(islice(timed, TRACE_EVENTS + 1))
+    if len(kept) > TRACE_EVENTS:
+        raise ValueError(f"more than {TRACE_EVENTS} events: record a shorter time")
+    middle = median_low([record.start for record in kept] or [0])
+    possible = [each for each in kept if middle - _YEAR < each.start <= each.end < middle + _YEAR]
+    notes = [note] if note else []
+    if len(possible) < len(kept):
+        notes.append(f"events with times that cannot be, left out: {len(kept) - len(possible):,}")
+    if not possible:
+        raise ValueError("; ".join(["no kernels, copies, calls or ranges in it", *notes]))
+    lacking = "no kernel or copy of a device in it"
+    calls = [each.name for each in possible if each.kind == CALL]
+    launches = sum("Launch" in call and "HostFunc" not in call for call in calls)
+    if launches and all(each.kind != KERNEL for each in possible):
+        possible = [each for each in possible if each.device is None]
+        lacking = (
+            f"launches without a kernel in the file: {launches:,} (not exported, or unreadable)"
+        )
+    places = {(record.process, record.device) for record in possible if record.device is not None}
     if not places:
-        return [Recording(name, _trace(kept), note or "no kernel or copy of a device in it")]
+        return [Recording(name, _trace(possible), "; ".join([lacking, *notes]))]
     found = []
     for process, device in sorted(places):
         own = [
             record
-            for record in kept
+            for record in possible
             if record.device in (None, device) and process in (0, record.process)
         ]
         label = name if len(places) == 1 else f"{name} device {device} of process {process}"
-        found.append(Recording(label, _trace(own), note))
+        found.append(Recording(label, _trace(own), "; ".join(notes)))
     return found
 
 

@@ -27,10 +27,8 @@ def read_json(file: BinaryIO) -> Iterator[Record]:
         raise ValueError(f"larger than {_MOST_BYTES} bytes unpacked: record a shorter time")
     try:
         document = json.loads(data, strict=False)
-        if "traceEvents" in document:
-            yield from _first_versions(document["traceEvents"])
-            return
-        for process in document["rocprofiler-sdk-tool"]:
+        yield from _first_versions(document.get("traceEvents", []))
+        for process in document.get("rocprofiler-sdk-tool", []):
             yield from _rocprofv3(process)
     except json.JSONDecodeError as error:
         raise ValueError(f"JSON of rocprof, not written to its end: {error}") from None

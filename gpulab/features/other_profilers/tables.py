@@ -7,7 +7,8 @@ from __future__ import annotations
 import csv
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 
 from gpulab.core.files import open_regular
@@ -15,58 +16,97 @@ from gpulab.features.other_profilers.records import CALL, COPY, KERNEL, RANGE, R
 from gpulab.traces.recording import Recording
 
 TABLE = re.compile(
-    r'^"?(?:Guid",")?(?:Start ?\(ns|Time ?\(%\)|Name","?Calls|Kind"?,|Domain"?,|Index"?,"?Kernel)',
+    r'^"?(?:Guid",")?(?:Start ?\(\w?s|Time ?\(%|Name","?Calls|Kind"?,|Domain"?,|Index"?,"?Kernel)',
     re.MULTILINE,
 )
 """The first line of a profiler's table."""
 _BESIDE = re.compile(r"(kernel|hip_api|memory_copy|marker_api|cuda_gpu|cuda_api)_trace(?=\.csv$)")
+_TIMED = re.compile(r"(start|duration|total time) ?\((\w?)s(?:ec)?\)")
+_NANOSECONDS = {"n": 1, "m": 10**6, "": 10**9}
+"""Of a unit; others are microseconds, whose sign differs."""
+_REPORT = re.compile(r"(\w+sum)[).:]")
+"""The name of what `nsys stats` wrote, in a line before the table."""
 _NAMES = ("kernel_name", "function", "direction", "name", "operation", "range")
 _FIRST_NAMES = {"kernelname": "kernel_name", "beginns": "start_timestamp", "endns": "end_timestamp"}
+_FIRST_NAMES |= {"totaldurationns": "total time"}
 """Of columns of rocprof's first versions."""
-_TOTALS = ("total time", "totaldurationns")
 _SUMMED = "a summary has no timeline: no idle time, and shares are of what it lists"
 
 Row = dict[str, str]
+Table = tuple[str, list[Row]]
 
 
-def read_tables(path: Path) -> list[Recording] | None:
-    """Return the timeline of a file with events, and of those of the same recording beside it, or a
-    summary for each table; None where there are neither. ValueError.
+def read_tables(path: Path) -> list[Recording]:
+    """Return the timeline of a file with events, or a summary for each table. ValueError where
+    there are neither.
+
+    Tables beside it are of the same recording where the same text stands before what they list
+    (`5_kernel_trace.csv`, `5_hip_api_trace.csv`), and at most 10 s are between their times: a
+    program may load what it needs before its first kernel, other runs have other clocks.
     """
     try:
-        summaries = [
-            Recording(path.name, None, _SUMMED, _sums(rows))
-            for rows in _tables(path)
-            if rows and any(name in rows[0] for name in _TOTALS)
-        ]
-        records = list(_records(path))
-        if not records:
-            return summaries or None
-        others = list(_others(path))
-        records.extend(record for other in others for record in _records(other))
-    except (ValueError, KeyError, csv.Error) as error:
+        tables = list(_tables(path))
+        records = list(_records(tables))
+        names = [path.name]
+        for other in _others(path) if records else ():
+            beside = list(_records(_tables(other)))
+            if beside and _apart(records, beside) <= 10 * 10**9:
+                names.append(other.name)
+                records.extend(beside)
+    except (ValueError, KeyError, ArithmeticError, csv.Error) as error:
         raise ValueError(f"not a table as the profiler writes it: {error}") from None
-    return recordings(" and ".join(each.name for each in (path, *others)), records)
+    return recordings(" and ".join(names), records) if records else _summaries(path.name, tables)
 
 
-def _others(path: Path) -> Iterator[Path]:
+def _summaries(name: str, tables: Sequence[Table]) -> list[Recording]:
+    found = [(title, rows) for title, rows in tables if rows and "total time" in rows[0]]
+    if not found:
+        raise ValueError("no timestamps of kernels, copies, ranges, or calls of HIP or CUDA in it")
+    return [
+        Recording(name if len(found) == 1 else f"{name}: {title}", None, _SUMMED, _sums(rows))
+        for title, rows in found
+    ]
+
+
+def _others(path: Path) -> list[Path]:
     """The other tables of events that the profiler wrote at once with this one."""
     stem = _BESIDE.sub("*", path.name)
-    for other in sorted(path.parent.iterdir()):
-        if other != path and _BESIDE.sub("*", other.name) == stem:
-            yield other
+    others = (each for each in sorted(path.parent.iterdir()) if each != path)
+    return [each for each in others if _BESIDE.sub("*", each.name) == stem != "*.csv"]
 
 
-def _tables(path: Path) -> Iterator[list[Row]]:
-    """The rows by the names of the columns, in lower case and without the unit, nanoseconds."""
+def _apart(first: list[Record], second: list[Record]) -> int:
+    """Nanoseconds from the end of the earlier to the start of the later; negative where both are
+    under way at once.
+    """
+    starts = [min(record.start for record in each) for each in (first, second)]
+    return max(starts) - min(max(record.end for record in each) for each in (first, second))
+
+
+def _tables(path: Path) -> Iterator[Table]:
+    """The name of each table, and its rows by the names of the columns, in lower case. Times are in
+    nanoseconds, whatever unit the column has, and have no separators of thousands.
+    """
     with open_regular(path) as file:
         lines = file.read().decode("utf-8-sig", errors="replace").splitlines()
     starts = [number for number, line in enumerate(lines) if TABLE.match(line)]
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for before, start, end in zip([0, *starts], starts, [*starts[1:], len(lines)], strict=False):
+        title = [f"line {start + 1}", *_REPORT.findall("\n".join(lines[before:start]))][-1]
         head, *rows = csv.reader(lines[start:end])
-        names = [re.sub(r" ?\(ns(ec)?\)", "", name).lower() for name in head]
-        names = [_FIRST_NAMES.get(name, name) for name in names]
-        yield [dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names)]
+        columns = [_column(name.lower()) for name in head]
+        yield title, [dict(map(_cell, columns, row)) for row in rows if len(row) == len(head)]
+
+
+def _column(name: str) -> tuple[str, int]:
+    """Its name here, and of a time that is read how many nanoseconds its unit has."""
+    if timed := _TIMED.fullmatch(name):
+        return timed[1], _NANOSECONDS.get(timed[2], 10**3)
+    return _FIRST_NAMES.get(name, name), 0
+
+
+def _cell(column: tuple[str, int], text: str) -> tuple[str, str]:
+    name, unit = column
+    return name, str(int(Decimal(text.replace(",", "")) * unit)) if unit else text
 
 
 def _name(row: Row) -> str:
@@ -84,12 +124,12 @@ def _sums(rows: list[Row]) -> dict[tuple[str, str], float]:
             cause = "device copies"
         elif "num calls" in row or name.startswith(("hip", "__hip", "hsa")):
             cause = "calls of the host"
-        found[cause, name] += float(next(row[key] for key in _TOTALS if key in row)) * 1e-9
+        found[cause, name] += float(row["total time"]) * 1e-9
     return found
 
 
-def _records(path: Path) -> Iterator[Record]:
-    for row in (row for rows in _tables(path) for row in rows):
+def _records(tables: Iterable[Table]) -> Iterator[Record]:
+    for row in (row for _, rows in tables for row in rows):
         if "start" in row:
             start = int(row["start"])
             yield _of_nsys(row, start, start + int(row["duration"]))

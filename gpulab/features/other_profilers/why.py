@@ -37,6 +37,6 @@ def read(path: Path, file: BinaryIO) -> list[Recording] | None:
     text = head.decode("utf-8-sig", errors="replace")
     if _ROCPROF.search(text):
         return recordings(path.name, read_json(file))
-    if not text.lstrip().startswith(("{", "[")) and TABLE.search(text):
+    if text.lstrip()[:1] not in ("", "{", "[") and (path.suffix == ".csv" or TABLE.search(text)):
         return read_tables(path)
     return None

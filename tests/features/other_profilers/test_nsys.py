@@ -135,7 +135,33 @@ def test_calls_without_a_device_are_a_bill_of_the_host_and_say_so(lab):
     (bill,) = result["bills"]
     assert bill["busy_s"] is None
     assert microseconds(bill)["calls of the host", "cudaMemcpy"] == pytest.approx(30)
-    assert bill["note"] == "no kernel or copy of a device in it"
+    assert bill["note"].startswith("launches without a kernel in the file: 1 (")
+
+
+def test_launches_whose_kernels_cannot_be_read_leave_the_device_out(lab):
+    unread = {**STEP, KERNEL: [(20, -5, 0, 7, 1, PROCESS, 1)]}
+    _, result = why(lab, database(lab.folder / "a.sqlite", unread))
+    (bill,) = result["bills"]
+    assert bill["busy_s"] is None
+    assert not [row for row in bill["rows"] if row["cause"].startswith("device")]
+    assert "launches without a kernel in the file: 1 (" in bill["note"]
+    assert "times that cannot be, left out: 1" in bill["note"]
+
+
+def test_copies_of_a_host_that_launches_nothing_are_busy_time(lab):
+    copies = {COPY: STEP[COPY], CALLS: STEP[CALLS][1:]}
+    _, result = why(lab, database(lab.folder / "a.sqlite", copies))
+    assert result["bills"][0]["busy_s"] == pytest.approx(10e-6)
+    assert not result["bills"][0]["note"]
+
+
+def test_an_end_that_was_never_written_is_left_out_and_said(lab):
+    never = (60, (2**63 - 1) // US, 0, 7, 1, PROCESS, 1)
+    path = database(lab.folder / "a.sqlite", {**STEP, KERNEL: [*STEP[KERNEL], never]})
+    _, result = why(lab, path)
+    (bill,) = result["bills"]
+    assert microseconds(bill) == pytest.approx(TRUTH, abs=1e-3)
+    assert bill["note"] == "events with times that cannot be, left out: 1"
 
 
 def test_an_export_is_opened_to_be_read_and_nothing_else(lab):
@@ -188,11 +214,27 @@ def test_a_summary_has_a_table_and_says_that_it_has_no_timeline(lab):
     path.write_text(SUMMARY)
     finished, result = why(lab, path)
     kernels, calls = result["bills"]
+    names = ["stats.csv: cuda_gpu_kern_sum", "stats.csv: cuda_api_sum"]
+    assert [bill["file"] for bill in result["bills"]] == names
     truth = {("device busy", "gemm(float*, int)"): 3, ("device busy", "relu"): 1}
     assert microseconds(kernels) == pytest.approx(truth)
     assert microseconds(calls) == pytest.approx({("calls of the host", "cudaMalloc"): 9})
     assert kernels["busy_s"] is None
     assert "a summary has no timeline" in finished.stdout
+
+
+@pytest.mark.parametrize(
+    ("unit", "total"),
+    [("ns", '"5,850,000"'), ("us", 5850), ("μs", '"5,850.0"'), ("ms", 5.85), ("s", 0.00585)],
+)
+def test_totals_are_read_in_the_unit_of_their_column(lab, unit, total):
+    path = lab.folder / "stats.csv"
+    head = f"Time (%),Total Time ({unit}),Instances,Avg ({unit}),Name"
+    path.write_text(f"{head}\n100.0,{total},3,,gemm\n")
+    _, result = why(lab, path)
+    (bill,) = result["bills"]
+    assert bill["file"] == "stats.csv"
+    assert microseconds(bill) == pytest.approx({("device busy", "gemm"): 5850})
 
 
 def test_a_trace_of_a_device_in_csv_is_read_with_that_of_the_calls_beside_it(lab):

@@ -18,6 +18,9 @@ TRUTH = {  # us: a kernel, a copy, and idle by the calls
 }
 ORIGIN = 1_700_000_000_000_000_000
 CALLS = {"hipLaunchKernel": (0, 10), "hipDeviceSynchronize": (40, 55), "hipMemcpy": (70, 100)}
+COUNTERS = '"Dispatch_Id","Kernel_Name","Counter_Name","Counter_Value"\n1,"gemm","SQ_WAVES",64\n'
+HSA = '"Domain","Function","Process_Id","Thread_Id","Start_Timestamp","End_Timestamp"\n'
+HSA += '"HSA_CORE_API","hsa_init",5,5,100,200\n'
 GPU, CPU = {"handle": 77}, {"handle": 3}
 
 
@@ -157,6 +160,26 @@ def test_calls_of_hip_have_the_causes_of_their_twins(lab, form):
     assert found == pytest.approx(TRUTH, abs=1e-3)
 
 
+def test_tables_of_other_runs_are_not_read_with_one(lab):
+    folder = lab.folder / "written"
+    folder.mkdir()
+    in_tables(folder)
+    kernels = folder / "5_kernel_trace.csv"
+    copies = folder / "5_memory_copy_trace.csv"
+    days = str(nanoseconds(90) + 2 * 86_400 * 10**9)
+    copies.write_text(
+        copies.read_text().replace(str(nanoseconds(80)), days).replace(str(nanoseconds(90)), days)
+    )
+    (bill,) = bills(lab, kernels)
+    assert bill["file"] == "5_kernel_trace.csv and 5_hip_api_trace.csv"
+    assert sum(row["seconds"] for row in bill["rows"]) == pytest.approx(100e-6)
+    for each in sorted(folder.iterdir()):
+        each.rename(folder / each.name.removeprefix("5_"))
+    (bill,) = bills(lab, folder)
+    assert bill["file"] == "kernel_trace.csv"
+    assert sum(row["seconds"] for row in bill["rows"]) == pytest.approx(30e-6)
+
+
 def test_what_is_not_whole_is_said(lab):
     whole = json.dumps(own_form())
     lacking = own_form()
@@ -167,7 +190,10 @@ def test_what_is_not_whole_is_said(lab):
         "lacking_results.json": (json.dumps(lacking), "without what each event has: 'kernel_id'"),
         "1_kernel_trace.csv": (table, "not a table as the profiler writes it"),
         "a.pftrace": ("\n", "rocprofv3 --output-format json"),
-        "b.csv": ("time,value\n1,2\n", "no list of traceEvents"),
+        "b.csv": ("time,value\n1,2\n", "no timestamps of kernels"),
+        "2_kernel_trace.csv": ("", "the file is empty"),
+        "counter_collection.csv": (COUNTERS, "no timestamps of kernels"),
+        "hsa_api_trace.csv": (HSA, "or calls of HIP or CUDA in it"),
     }
     for name, (text, words) in told.items():
         (lab.folder / name).write_text(text)
