@@ -136,6 +136,7 @@ def test_rounds_have_their_own_numbers_of_steps_until_none_is_wanted(steps, tmp_
     assert all(one["end_ns"] <= later["begin_ns"] for one, later in pairwise(found[1:]))
 
 
+@pytest.mark.slow
 def test_steps_that_nobody_begins_do_not_run(steps):
     process = steps(wait=True)
     process.stdin.close()
@@ -144,6 +145,7 @@ def test_steps_that_nobody_begins_do_not_run(steps):
     assert [each["state"] for each in found] == ["ready", "failed"]
 
 
+@pytest.mark.slow
 def test_a_device_that_is_not_there_fails_every_variant(steps, tmp_path):
     job = request_for(read_file(tmp_path / "steps.py"), Options(device="cpu", smoke=True)).job
     gone = msgspec.structs.replace(job, device="cuda:77")

@@ -171,6 +171,7 @@ def test_another_error_of_ncu_is_said_of_each(count):
     assert {finding.values["message"] for finding in found} == {"ncu: Something else"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "said"),
     [("killed", "it ended with code -9"), ("hangs", "it did not end within 3 s")],
@@ -187,6 +188,7 @@ def test_without_ncu_nothing_is_counted(count, tmp_path):
     assert finding.values == {"reason": "ncu_missing"}
 
 
+@pytest.mark.slow
 def test_a_run_on_a_cpu_says_that_it_has_no_counters_and_is_measured(tmp_path):
     result = tmp_path / "run.json"
     command = [sys.executable, "-m", "gpulab", "--run", "batched_matmul", "--smoke"]

@@ -129,6 +129,7 @@ def test_what_nsys_left_is_said(lab, nsys, does, said):
     assert re.search(said, done.stderr)
 
 
+@pytest.mark.slow
 def test_a_report_of_before_is_none_of_this_run(lab, nsys):
     (lab.folder / FILE).write_text("of before")
     nsys("half")
@@ -160,6 +161,7 @@ def test_an_nsys_that_hangs_at_its_end_is_ended(lab, nsys, monkeypatch, capfd):
     assert lab.none_left()
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_nsys_writes_leaves_nothing(lab, nsys):
     nsys("hangs")
     path = lab.write("ways.py", SCENARIO)

@@ -152,6 +152,7 @@ def test_counters_are_shown_for_each_variant_beside_what_they_were_held_against(
     assert "below 1 % throughout: tensor pipe" in replayed.stdout
 
 
+@pytest.mark.slow
 def test_a_step_that_is_much_shorter_has_an_axis_of_its_own(counted, standin, lab):
     counted(standin)
     events = [json.loads(line) for line in (lab.folder / "run.jsonl").read_text().splitlines()]

@@ -252,6 +252,7 @@ def test_a_program_may_record_itself(lab):
     assert bill["steps"] == 11
 
 
+@pytest.mark.slow
 def test_traces_that_torch_wrote_for_the_program_are_offered(lab):
     finished = follow(lab, OWN_TORCH)
     assert (finished.code, finished.stdout) == (0, "done 39\n")
@@ -266,6 +267,7 @@ def test_steps_that_nothing_marks_are_asked_for(lab):
     assert "jax.profiler.StepTraceAnnotation" in finished.stderr
 
 
+@pytest.mark.slow
 def test_a_scenario_has_the_operations_of_xla_and_a_trace_of_jax(lab):
     flags = ("--smoke", "--device", "cpu", "--trace", "t.json", "--memory", "--json", "r.json")
     finished = lab.call("--run", "jax_jit", *flags)
