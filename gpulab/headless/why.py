@@ -48,7 +48,7 @@ def why(names: Sequence[str], options: Options) -> int:
     read is said; UsageError where nothing of any can be.
     """
     bills: list[TraceBill] = []
-    found: list[Collectives] = []
+    collectives: list[Collectives] = []
     counted = []
     problems = []
     for path in _files(names):
@@ -58,7 +58,7 @@ def why(names: Sequence[str], options: Options) -> int:
                 continue
             for recording in _read(path):
                 bills.append(_bill(recording))
-                found.append(collectives_of(recording.trace) if recording.trace else {})
+                collectives.append(collectives_of(recording.trace) if recording.trace else {})
         except UsageError as error:
             problems.append(str(error))
         except (OSError, ValueError) as error:  # of a file of counters
@@ -67,7 +67,7 @@ def why(names: Sequence[str], options: Options) -> int:
         ends = (*_ENDINGS, *(_COUNTERS.ENDINGS if _COUNTERS else ()))
         nothing = f"--why: nothing to read there ({', '.join(ends)})"
         raise UsageError("\n".join(problems) or nothing)
-    ranks = waits_of(*_processes(bills, found))
+    ranks = waits_of(*_processes(bills, collectives))
     changes = changes_of(bills[0], bills[1]) if len(names) == len(bills) == _TWO else []
     if options.json:
         write_json(Why(bills=bills, ranks=ranks, changes=changes, counters=counted), options.json)
@@ -130,9 +130,9 @@ def _read(path: Path) -> list[Recording]:
         raise UsageError(f"--why {path}: what is read is JAX's *.trace.json.gz beside it")
     with opened("--why", path) as text:
         for module in modules("why"):
-            found: list[Recording] | None = module.read(path, text.buffer)
-            if found is not None:
-                return found
+            recordings: list[Recording] | None = module.read(path, text.buffer)
+            if recordings is not None:
+                return recordings
         if jax is not None and jax.is_its(text):
             events, problem = _whole(raw_events(text))
             trace, note = jax.read(events)

@@ -33,25 +33,25 @@ def changes_of(first: TraceBill, second: TraceBill) -> list[TraceChange]:
     """
     if (first.busy_s is None) != (second.busy_s is None):
         return []
-    found: dict[tuple[str, str | None], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    spent: dict[tuple[str, str | None], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for side, bill in enumerate((first, second)):
         for row in bill.rows:
             taken = row.seconds / (bill.steps if first.steps and second.steps else 1)
-            found[row.cause, None][side] += taken
+            spent[row.cause, None][side] += taken
             if row.of:
-                found[row.cause, row.of][side] += taken
-    order = sorted(found, key=lambda key: (key[1] is not None, -abs(found[key][1] - found[key][0])))
+                spent[row.cause, row.of][side] += taken
+    order = sorted(spent, key=lambda key: (key[1] is not None, -abs(spent[key][1] - spent[key][0])))
     causes = sum(of is None for _, of in order)
     return [
         TraceChange(cause=cause, of=of, first_s=times[0], second_s=times[1])
         for cause, of in order[: causes + _MOST_NAMES]
-        for times in [found[cause, of]]
+        for times in [spent[cause, of]]
     ]
 
 
-def changes_table(bills: Sequence[TraceBill], found: Sequence[TraceChange]) -> Block:
+def changes_table(bills: Sequence[TraceBill], changes: Sequence[TraceChange]) -> Block:
     """Return the table of what differs, or why nothing can be compared."""
-    if not found:
+    if not changes:
         doubt = "one has a timeline of a device and the other none: they cannot be compared"
         return Text(doubt, "yellow")
     table = columns_table()
@@ -59,7 +59,7 @@ def changes_table(bills: Sequence[TraceBill], found: Sequence[TraceChange]) -> B
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("cause", overflow="fold", min_width=24)
     table.add_column("of", overflow="fold")
-    for each in found:
+    for each in changes:
         change_s = each.second_s - each.first_s
         change = f"{'-' if change_s < 0 else '+'}{seconds(abs(change_s))}"
         times = seconds(each.first_s), seconds(each.second_s), change
