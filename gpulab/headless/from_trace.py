@@ -20,11 +20,11 @@ from gpulab.core.files import open_regular
 from gpulab.core.limits import TRACE_BYTES
 from gpulab.core.text import one_line
 from gpulab.features.from_trace.calls import RecordedCalls, recorded_calls
-from gpulab.features.from_trace.stream import trace_events
 from gpulab.features.from_trace.text import NoneIsolableError, operation_file
 from gpulab.headless.new import write_scenario
 from gpulab.headless.output import open_terminal
 from gpulab.options import Options, UsageError
+from gpulab.traces.stream import trace_events
 from gpulab.traces.trace import read_any
 
 _LENGTH_BYTES = 4

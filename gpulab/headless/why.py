@@ -17,11 +17,11 @@ from gpulab.features.bill.trace import TraceBill, bill_of, bill_of_summary
 from gpulab.features.bill.trace_changes import TraceChange, changes_of, changes_table
 from gpulab.features.bill.trace_ranks import Collectives, RankWaits, collectives_of, waits_of
 from gpulab.features.bill.trace_view import trace_bills
-from gpulab.features.from_trace.stream import raw_events, trace_events
 from gpulab.headless.from_trace import opened
 from gpulab.headless.output import open_terminal, write_json
 from gpulab.options import Options, UsageError
 from gpulab.traces.recording import Recording
+from gpulab.traces.stream import raw_events, trace_events
 from gpulab.traces.trace import read_any
 
 

@@ -14,7 +14,7 @@ from scripted import CommandLine
 
 from gpulab.catalog.catalog import read_file
 from gpulab.features.from_trace.calls import recorded_calls
-from gpulab.features.from_trace.stream import trace_events
+from gpulab.traces.stream import trace_events
 from gpulab.traces.trace import read_any
 
 RECORD = """

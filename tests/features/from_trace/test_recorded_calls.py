@@ -11,7 +11,7 @@ import pytest
 from traces import ORIGIN, call, copy, event, kernel, window
 
 from gpulab.features.from_trace.calls import recorded_calls
-from gpulab.features.from_trace.stream import trace_events
+from gpulab.traces.stream import trace_events
 from gpulab.traces.trace import read_any
 
 
