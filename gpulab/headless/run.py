@@ -9,17 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace as replace_fields
+from typing import TYPE_CHECKING
 
 from gpulab.catalog.view import best_comparison, mark
 from gpulab.commit import version
-from gpulab.core.counted_steps import StepsJob
 from gpulab.core.failures import worker_not_run
-from gpulab.core.jobs import Measure, Required, RunRequest, TimeFunctions
+from gpulab.core.jobs import Required, RunRequest
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.units import duration, interval, seconds
 from gpulab.draw.blocks import Block, Group, Text
@@ -36,12 +32,9 @@ from gpulab.report.build import run_parts
 from gpulab.report.commands import CommandReport, combine
 from gpulab.report.report import RunReport
 from gpulab.report.sentences import sentence, sentence_with_place
-from gpulab.scenario import CONTROL
 from gpulab.session.drive import Interrupts
-from gpulab.session.history import History
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
-from gpulab.session.worker_process import worker_environment
 from gpulab.show.display import as_file
 
 if TYPE_CHECKING:
@@ -139,35 +132,9 @@ def run(names: Sequence[str], options: Options) -> int:
         command.measure(interrupts)
     code = command.finish()
     if nsys is not None:
-        terminal.say(*_steps_under_nsys(nsys, planned[0].request, command.reports[0]))
+        record_steps = needed("counters.command").record_steps
+        terminal.say(*record_steps(nsys, planned[0].request, command.reports[0]))
     return code
-
-
-def _steps_under_nsys(
-    nsys: Any, request: RunRequest | RunReport, report: RunReport
-) -> Sequence[str]:
-    """Record steps of the fastest variant, once all is measured; what came of it, in lines."""
-    times = {time.value: each.name for each, time in report.timed if each.name != CONTROL}
-    job = request.job if isinstance(request, RunRequest) else None
-    if (
-        not isinstance(request, RunRequest)
-        or not isinstance(job, Measure | TimeFunctions)
-        or not times
-    ):
-        return ["nsys made no report: nothing was timed"]
-    fastest = min(times)
-    history = History(request)
-    history.read()
-    with TemporaryDirectory(prefix="gpulab-") as folder, Interrupts() as interrupts:
-        asked = StepsJob(
-            job=replace_fields(job, folder=folder),
-            variants=[times[fastest]],
-            choices=list(history.choices),
-            steps=max(3, min(200, int(0.25 / fastest))),
-        )
-        environment = worker_environment(asked.job)
-        lines: list[str] = nsys.of_steps(asked, environment, interrupts.stop_with)
-    return lines
 
 
 def _gate(options: Options) -> RunGate | None:

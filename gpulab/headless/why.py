@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -11,8 +11,7 @@ from typing import Any, TextIO
 import msgspec
 
 from gpulab.core.statuses import ExitCode
-from gpulab.core.text import one_line
-from gpulab.features import modules, part, present
+from gpulab.features import modules, part
 from gpulab.features.bill.trace import TraceBill, bill_of, bill_of_summary
 from gpulab.features.bill.trace_changes import TraceChange, changes_of, changes_table
 from gpulab.features.bill.trace_ranks import Collectives, RankWaits, collectives_of, waits_of
@@ -21,7 +20,7 @@ from gpulab.headless.from_trace import opened
 from gpulab.headless.output import open_terminal, write_json
 from gpulab.options import Options, UsageError
 from gpulab.traces.recording import Recording
-from gpulab.traces.stream import raw_events, trace_events
+from gpulab.traces.stream import trace_events, whole
 from gpulab.traces.trace import read_any
 
 
@@ -36,8 +35,8 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     """Kernels of files of Nsight Compute, as `gpulab.features.counters.reading` has them."""
 
 
-_COUNTERS = present("counters.reading")
-_ENDINGS = (".json", ".json.gz", ".sqlite", ".db", "kernel_trace.csv", "cuda_gpu_trace.csv")
+_ENDINGS = (".json", ".json.gz")
+"""Of torch's profiler. The module `why` of a feature has those that it reads."""
 _TWO = 2
 _CYCLE = re.compile(r"\.\d{13,}(?=\.pt\.trace\.json)")
 """When tensorboard_trace_handler wrote a file, after the name of its worker."""
@@ -53,18 +52,16 @@ def why(names: Sequence[str], options: Options) -> int:
     problems = []
     for path in _files(names):
         try:
-            if _COUNTERS and _COUNTERS.is_counters(path):
-                counted.append(_COUNTERS.read(path))
-                continue
             for recording in _read(path):
+                if recording.counted is not None:
+                    counted.append(recording.counted)
+                    continue
                 bills.append(_bill(recording))
                 collectives.append(collectives_of(recording.trace) if recording.trace else {})
         except UsageError as error:
             problems.append(str(error))
-        except (OSError, ValueError) as error:  # of a file of counters
-            problems.append(f"--why {path}: {one_line(str(error))}")
     if not bills and not counted:
-        ends = (*_ENDINGS, *(_COUNTERS.ENDINGS if _COUNTERS else ()))
+        ends = dict.fromkeys([*_ENDINGS, *(each for of in modules("why") for each in of.ENDINGS)])
         nothing = f"--why: nothing to read there ({', '.join(ends)})"
         raise UsageError("\n".join(problems) or nothing)
     ranks = waits_of(*_processes(bills, collectives))
@@ -101,20 +98,10 @@ def _files(names: Sequence[str]) -> Iterator[Path]:
     for name in names:
         path = Path(name)
         if path.is_dir():
-            yield from sorted(each for each in path.iterdir() if _is_recording(each))
-            yield from part("jax.reading:recordings_in", path) or ()
+            found = {file for file in path.iterdir() if file.name.endswith(_ENDINGS)}
+            yield from sorted(found.union(*(module.files_in(path) for module in modules("why"))))
         else:
             yield path
-
-
-def _is_recording(file: Path) -> bool:
-    """Return whether a file of a folder is read; tables beside a timeline are read with it."""
-    if file.name.endswith(_ENDINGS):
-        return True
-    if _COUNTERS is None or not file.name.endswith(_COUNTERS.ENDINGS):
-        return False
-    found: bool = _COUNTERS.is_counters(file)
-    return found
 
 
 def _bill(recording: Recording) -> TraceBill:
@@ -125,23 +112,16 @@ def _bill(recording: Recording) -> TraceBill:
 
 def _read(path: Path) -> list[Recording]:
     """Return what can be read of a file, and why not all of it. UsageError."""
-    jax = present("jax.reading")
-    if path.name.endswith(".xplane.pb"):
-        raise UsageError(f"--why {path}: what is read is JAX's *.trace.json.gz beside it")
     with opened("--why", path) as text:
         for module in modules("why"):
-            recordings: list[Recording] | None = module.read(path, text.buffer)
+            recordings: list[Recording] | None = module.read(path, text)
             if recordings is not None:
                 return recordings
-        if jax is not None and jax.is_its(text):
-            events, problem = _whole(raw_events(text))
-            trace, note = jax.read(events)
-            return [Recording(path.name, trace, problem or note)]
         return [_read_trace(path.name, text)]
 
 
 def _read_trace(name: str, text: TextIO) -> Recording:
-    events, problem = _whole(trace_events(text))
+    events, problem = whole(trace_events(text))
     trace = read_any(events)
     if problem:  # marks of steps reach beyond what was written of them
         written = [
@@ -151,16 +131,3 @@ def _read_trace(name: str, text: TextIO) -> Recording:
         end = max((event.end for event in written), default=trace.window[1])
         trace = replace(trace, window=(trace.window[0], min(end, trace.window[1])))
     return Recording(name, trace, problem)
-
-
-def _whole(entries: Iterable[object]) -> tuple[list[object], str]:
-    """Return the events that are whole, and what ended them early. ValueError where none is."""
-    events = []
-    try:
-        for event in entries:
-            events.append(event)
-    except ValueError as error:
-        if not events:
-            raise
-        return events, f"read in part: {one_line(str(error))}"
-    return events, ""

@@ -7,7 +7,7 @@ else takes and returns such lists. Linear after sorting.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from math import fsum, inf
@@ -68,6 +68,13 @@ def subtract(a: Sequence[Span], b: Sequence[Span]) -> list[Span]:
 def clip(spans: Sequence[Span], start: float, end: float) -> list[Span]:
     """The instants from `start` to `end`."""
     return [(max(a, start), min(b, end)) for a, b in spans if min(b, end) > max(a, start)]
+
+
+def uncovered(spans: Sequence[Span], start: float, end: float) -> float:
+    """How much of the time from `start` to `end` is in none of `spans`, a union."""
+    first = bisect_right(spans, start, key=lambda span: span[1])
+    beyond = bisect_left(spans, end, key=lambda span: span[0])
+    return measure(subtract([(start, end)], spans[first:beyond]))
 
 
 def contains(spans: Sequence[Span], instant: float) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import errno
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
 from gpulab.core.limits import (
@@ -18,7 +18,7 @@ from gpulab.core.limits import (
     TRACE_VALUE_LENGTH,
 )
 from gpulab.core.payloads import GROUP
-from gpulab.core.text import cut
+from gpulab.core.text import cut, one_line
 from gpulab.core.units import plural
 from gpulab.traces.trace import INPUTS, is_relevant
 
@@ -183,3 +183,16 @@ class _Text:
 def _size(text: str) -> int:
     """Bytes of it in UTF-8."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+def whole(entries: Iterable[object]) -> tuple[list[object], str]:
+    """Return the events that are whole, and what ended them early. ValueError where none is."""
+    events = []
+    try:
+        for event in entries:
+            events.append(event)
+    except ValueError as error:
+        if not events:
+            raise
+        return events, f"read in part: {one_line(str(error))}"
+    return events, ""

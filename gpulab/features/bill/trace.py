@@ -1,5 +1,6 @@
 """The bill of a recording of torch's profiler: each moment of it is booked once, to what the device
-did, or where that was idle to what the host did meanwhile.
+did, or where that was idle to what the host did meanwhile. Of what a device does at once kernels
+come first, and then collectives: theirs and that of copies is the time that no kernel hides.
 """
 
 from __future__ import annotations
@@ -13,12 +14,20 @@ from statistics import median
 import msgspec
 
 from gpulab.features.bill.result import BillRow
-from gpulab.stats.time_spans import Span, innermost, intersect, measure, subtract, union
+from gpulab.stats.time_spans import (
+    Span,
+    innermost,
+    intersect,
+    measure,
+    subtract,
+    uncovered,
+    union,
+)
 from gpulab.traces.trace import REPEATED, Thread, Trace, TraceEvent
 
 BUSY, COPIES, COLLECTIVES = "device busy", "device copies", "device in collectives"
 IDLE, OUTSIDE, TORCH = "device idle", "outside of operations", "torch"
-CALLS = "calls of the host"
+CALLS, ON_HOST = "calls of the host", "on the host"
 _OF_TORCH = "cpu_op"
 """The kind of operations of torch; that of others is what the host does in them."""
 _STEP, _LOADER = ("ProfilerStep#", "gpulab:step"), "DataLoader"
@@ -57,8 +66,12 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
     device = [event for event in trace.inside(trace.device) if event.end > event.start]
     busy = union(event.span for event in device)
     rest: list[Span] = subtract([trace.window], busy)
-    for start, end, index in innermost([event.span for event in device]):
-        found[_of_device(device[index].kind, device[index].name), device[index].name] += end - start
+    booked: list[Span] = []
+    for cause in (BUSY, COLLECTIVES, COPIES):
+        kind = [event for event in device if _of_device(event.kind, event.name) == cause]
+        for start, end, index in innermost([event.span for event in kind]):
+            found[cause, kind[index].name] += uncovered(booked, start, end)
+        booked = union([*booked, *(event.span for event in kind)])
     if busy:
         for cause, of, spans in _host_states(trace, host):
             found[f"{IDLE}: {cause}", of] += measure(intersect(rest, spans))
@@ -168,7 +181,7 @@ def _of_host(trace: Trace, host: Thread, window: list[Span]) -> dict[tuple[str, 
     rest = subtract(window, union(event.span for event in operations))
     found["waiting for data", ""] = measure(intersect(rest, loading))
     for name, seconds in _outside(trace, host, subtract(rest, loading)).items():
-        found[OUTSIDE, name] += seconds
+        found[OUTSIDE if threads else ON_HOST, name] += seconds
     return found
 
 

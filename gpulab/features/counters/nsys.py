@@ -1,5 +1,8 @@
-"""`--nsys FILE`: a report by Nsight Systems, of some steps of a variant in a process of its own, or
-of a program as a whole. The options are those of nsys 2021.4 and later.
+"""A report by Nsight Systems, of some steps of a variant in a process of its own, or of a whole
+program. The options are those of nsys 2021.4 and later.
+
+Calls of the operating system are not recorded: of 49 steps on a CPU they were 1.4 million events,
+54 MB and a minute of nsys's own.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ _MISSING = (
     "https://developer.nvidia.com/nsight-systems"
 )
 _PROFILE = (
-    *("profile", "--trace=cuda,nvtx,osrt", "--sample=none", "--cpuctxsw=none"),
+    *("profile", "--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none"),
     *("--export=sqlite", "--force-overwrite=true"),
 )
 _WITH_END = 'trap : INT QUIT HUP TERM; : >"$0"; "$@"; code=$?; echo $code >"$0"; exit $code'

@@ -13,15 +13,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from gpulab.core.units import plural
 from gpulab.stats.time_spans import Span
 from gpulab.traces.trace import REPEATED, WINDOW, Thread, Trace, TraceEvent, is_complete
 
-_HEAD_LENGTH = 1 << 16
-_PROCESS = re.compile(r'"name"\s*:\s*"/(device|host):')
-"""The names of the processes, which come first, are those of devices of XLA."""
 _MOST_EVENTS = 1_000_000
 """The earliest that the file has; all are in the `*.xplane.pb` beside it."""
 _CUT = "the trace viewer's file has the first million events; the rest is in *.xplane.pb"
@@ -51,13 +48,6 @@ _BEGINS = re.compile(r"\$profiler\.py:\d+ start_trace")
 _ENDS = re.compile(r"\$profiler\.py:\d+ stop_trace")
 _FEWEST_CYCLES, _LONGEST_CYCLE = 3, 1_000
 Events = dict[Thread, list[dict[str, Any]]]
-
-
-def is_its(text: TextIO) -> bool:
-    """Return whether the text is a trace of JAX; it is at its start again."""
-    found = _PROCESS.search(text.read(_HEAD_LENGTH))
-    text.seek(0)
-    return found is not None
 
 
 def recordings_in(folder: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import BinaryIO
+from typing import TextIO
 
 from gpulab.features.other_profilers.databases import read_database
 from gpulab.features.other_profilers.records import recordings
@@ -13,6 +13,7 @@ from gpulab.features.other_profilers.rocprof import read_json
 from gpulab.features.other_profilers.tables import TABLE, read_tables
 from gpulab.traces.recording import Recording
 
+ENDINGS = (".sqlite", ".db", "kernel_trace.csv", "cuda_gpu_trace.csv")
 _HEAD_BYTES = 1 << 16
 _NOT_EXPORTED = (".nsys-rep", ".qdrep", ".qdstrm")
 _ROCPROF = re.compile(
@@ -20,10 +21,16 @@ _ROCPROF = re.compile(
 )
 
 
-def read(path: Path, file: BinaryIO) -> list[Recording] | None:
+def files_in(folder: Path) -> list[Path]:
+    """Return those of a folder that have a timeline; tables beside one are read with it."""
+    return [file for file in folder.iterdir() if file.name.endswith(ENDINGS)]
+
+
+def read(path: Path, text: TextIO) -> list[Recording] | None:
     """Return what is in a file of Nsight Systems or rocprof; None where it is neither's, and the
     file at its start. ValueError, OSError.
     """
+    file = text.buffer
     if path.suffix in _NOT_EXPORTED:
         shown, exported = (shlex.quote(str(each)) for each in (path, path.with_suffix(".sqlite")))
         how = f"nsys export --type sqlite --output {exported} {shown}, then gpulab --why {exported}"
@@ -34,9 +41,9 @@ def read(path: Path, file: BinaryIO) -> list[Recording] | None:
     file.seek(0)
     if head.startswith(b"SQLite format 3\0"):
         return read_database(path, head)
-    text = head.decode("utf-8-sig", errors="replace")
-    if _ROCPROF.search(text):
+    begin = head.decode("utf-8-sig", errors="replace")
+    if _ROCPROF.search(begin):
         return recordings(path.name, read_json(file))
-    if text.lstrip()[:1] not in ("", "{", "[") and (path.suffix == ".csv" or TABLE.search(text)):
+    if begin.lstrip()[:1] not in ("", "{", "[") and (path.suffix == ".csv" or TABLE.search(begin)):
         return read_tables(path)
     return None
