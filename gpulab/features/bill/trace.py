@@ -6,7 +6,7 @@ come first, and then collectives: theirs and that of copies is the time that no 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
@@ -62,7 +62,9 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
     """Return the bill of a recording, from its first event to its last."""
     found: dict[tuple[str, str], float] = defaultdict(float)
     threads = trace.operations or trace.calls
-    host = max(threads, key=lambda thread: len(threads[thread]), default=trace.main)
+    marks = Counter(mark.thread for mark in trace.annotations)
+    # a backward pass may call more than the program's own thread, which is the one that is marked
+    host = max(threads, key=lambda each: (marks[each], len(threads[each])), default=trace.main)
     device = [event for event in trace.inside(trace.device) if event.end > event.start]
     busy = union(event.span for event in device)
     rest: list[Span] = subtract([trace.window], busy)

@@ -112,6 +112,30 @@ def test_steps_that_gpulab_marked_are_counted(lab):
     assert microseconds(result["bills"][0]) == pytest.approx(TRUTH, abs=1e-3)
 
 
+def test_what_a_kernel_hides_has_no_time_of_its_own(lab):
+    tables = {
+        **STEP,
+        KERNEL: [(20, 50, 0, 7, 1, PROCESS, 1), (45, 60, 0, 9, 1, PROCESS, 8)],
+        COPY: [(30, 90, 0, 8, 2, PROCESS, 1)],
+        "StringIds": [*NAMES.items(), (8, "ncclAllReduce()")],
+    }
+    _, result = why(lab, database(lab.folder / "a.sqlite", tables))
+    busy = {of: taken for (cause, of), taken in microseconds(result["bills"][0]).items() if of}
+    device = {of: busy[of] for of in ("gemm(float*)", "ncclAllReduce()", "Memcpy HtoD")}
+    truth = {"gemm(float*)": 30, "ncclAllReduce()": 10, "Memcpy HtoD": 30}
+    assert device == pytest.approx(truth, abs=1e-3)
+
+
+def test_the_thread_with_ranges_is_the_host_whatever_calls_more(lab):
+    tables = {
+        **STEP,
+        CALLS: [*STEP[CALLS], *((at, at + 1, PROCESS + 9, 3, 2) for at in (1, 3, 5, 7))],
+        "NVTX_EVENTS": [(56, 68, 59, "load", PROCESS + 5, None, 0)],
+    }
+    _, result = why(lab, database(lab.folder / "a.sqlite", tables))
+    assert microseconds(result["bills"][0])[f"{IDLE}outside of the runtime", "load"] == 12
+
+
 def test_each_device_of_each_process_has_a_bill_of_its_own(lab):
     tables = {
         KERNEL: [(0, 30, 0, 7, 1, PROCESS, 1), (0, 90, 1, 7, 1, OTHER, 1)],
