@@ -21,6 +21,7 @@ from gpulab.core.jobs import RunRequest, TimedJob
 from gpulab.core.limits import FILE_NAME_BYTES, SWEEP_VALUES
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.text import file_name, plain
+from gpulab.features import part, taken_out
 from gpulab.options import Options, UsageError
 from gpulab.report.build import run_parts
 from gpulab.report.report import RunReport
@@ -55,12 +56,18 @@ class Launch:
 
 
 def launches_of(name: str) -> list[Launch]:
-    """Return the launches of a scenario's name, FILE, FILE:function[,function], a folder, or `all`.
+    """Return the launches of a scenario's name, FILE, FILE:function[,function], a folder, `all`,
+    `topic:WORDS`, or `stage:NUMBER` of the course.
 
     ScenarioNotFoundError where there is nothing of that name.
     """
     if name == ALL:
         return [Launch(entry, named=False) for entry in catalog()]
+    kind, _, asked = name.partition(":")
+    if kind == "topic":
+        return _of_topic(asked)
+    if kind == "stage":
+        return _of_stage(asked)
     file, colon, functions = name.rpartition(":")
     if colon and file.endswith(".py"):
         path = Path(file)
@@ -81,6 +88,26 @@ def launches_of(name: str) -> list[Launch]:
         if not matching:
             raise
         return matching
+
+
+def _of_topic(asked: str) -> list[Launch]:
+    """Return the launches of the topics that have all these words. ScenarioNotFoundError."""
+    words = set(re.findall(r"\w+", asked.lower()))
+    entries = [entry for entry in catalog() if entry.row.topic]
+    of = [entry for entry in entries if words <= set(re.findall(r"\w+", entry.row.topic.lower()))]
+    if not words or not of:
+        known = ", ".join(dict.fromkeys(entry.row.topic for entry in entries))
+        raise ScenarioNotFoundError(f"there is no topic {asked!r}: {known}")
+    return [Launch(entry, named=False) for entry in of]
+
+
+def _of_stage(asked: str) -> list[Launch]:
+    """Return the launches of the lessons of a stage, in its order. ScenarioNotFoundError."""
+    stages = part("course.report:stages_of_lessons") or []
+    if not asked.isdecimal() or not 1 <= int(asked) <= len(stages):
+        known = "; ".join(f"stage:{at} {title}" for at, (title, _) in enumerate(stages, 1))
+        raise ScenarioNotFoundError(f"there is no stage {asked!r}: {known or taken_out('course')}")
+    return [Launch(find(lesson), named=False) for lesson in stages[int(asked) - 1][1]]
 
 
 def _matching(pattern: str) -> list[Launch]:
