@@ -11,6 +11,8 @@ import psutil
 import pytest
 
 from gpulab.core.wire import decode, split
+from gpulab.options import Options, UsageError
+from gpulab.session.settings import check_counters
 from gpulab.session.worker_process import usual_environment
 
 HERE = Path(__file__).parent
@@ -186,6 +188,17 @@ def test_without_ncu_nothing_is_counted(count, tmp_path):
     (tmp_path / "ncu").unlink()
     (finding,) = findings(count("counted"))
     assert finding.values == {"reason": "ncu_missing"}
+
+
+def test_a_missing_ncu_or_cupti_is_an_error_before_a_run(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    with pytest.raises(UsageError, match=r"no ncu on PATH; install Nsight Compute"):
+        check_counters(Options(ncu=""), "cuda:0")
+    monkeypatch.setenv("GPULAB_COUNTERS_PYTHON", str(tmp_path / "python"))
+    with pytest.raises(UsageError, match=r"python -m pip install -U cupti-python"):
+        check_counters(Options(counters=20e-6), "cuda:0")
+    reasons = check_counters(Options(counters=20e-6, ncu=""), "cpu")
+    assert [reason.code for reason in reasons] == ["nothing_counted", "counters_need_gpu"]
 
 
 @pytest.mark.slow
