@@ -10,9 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from gpulab.cli import main
 from gpulab.core.wire import decode, split
-from gpulab.options import Options, UsageError
-from gpulab.session.settings import check_counters
 from gpulab.session.worker_process import usual_environment
 
 HERE = Path(__file__).parent
@@ -190,15 +189,21 @@ def test_without_ncu_nothing_is_counted(count, tmp_path):
     assert finding.values == {"reason": "ncu_missing"}
 
 
-def test_a_missing_ncu_or_cupti_is_an_error_before_a_run(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("--ncu", "there is no ncu on PATH; install Nsight Compute"),
+        ("--counters", "python -m pip install -U cupti-python"),
+    ],
+)
+def test_a_tool_that_is_missing_is_an_error_before_a_run(monkeypatch, capsys, tmp_path, flag, said):
+    monkeypatch.setattr("gpulab.session.requests.device_of", lambda _: "cuda:0")
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    with pytest.raises(UsageError, match=r"no ncu on PATH; install Nsight Compute"):
-        check_counters(Options(ncu=""), "cuda:0")
     monkeypatch.setenv("GPULAB_COUNTERS_PYTHON", str(tmp_path / "python"))
-    with pytest.raises(UsageError, match=r"python -m pip install -U cupti-python"):
-        check_counters(Options(counters=20e-6), "cuda:0")
-    reasons = check_counters(Options(counters=20e-6, ncu=""), "cpu")
-    assert [reason.code for reason in reasons] == ["nothing_counted", "counters_need_gpu"]
+    target = tmp_path / "run.jsonl"
+    assert main(["--run", "batched_matmul", flag, "--output", str(target)]) == 2
+    assert said in capsys.readouterr().err
+    assert not target.exists()
 
 
 @pytest.mark.slow
