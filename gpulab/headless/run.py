@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from gpulab.catalog.view import best_comparison, mark
 from gpulab.commit import version
 from gpulab.core.failures import worker_not_run
-from gpulab.core.jobs import Required, RunRequest
+from gpulab.core.findings import Finding
+from gpulab.core.jobs import Measure, Required, RunRequest, TimeFunctions
 from gpulab.core.statuses import Conclusion, ExitCode, conclusion_of
 from gpulab.core.units import duration, interval, seconds
 from gpulab.draw.blocks import Block, Group, Text
@@ -35,6 +36,7 @@ from gpulab.report.sentences import sentence, sentence_with_place
 from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
+from gpulab.session.settings import check_counters
 from gpulab.show.display import as_file
 
 if TYPE_CHECKING:
@@ -125,6 +127,8 @@ def run(names: Sequence[str], options: Options) -> int:
     planned = plan_runs(names, options, gate)
     nsys = needed("counters.nsys").NsysReport(options.nsys) if options.nsys else None
     terminal = open_terminal(ascii_only=options.ascii, json_on_stdout=options.json_on_stdout)
+    for reason in _missing_counters(planned, options):
+        terminal.note(sentence(reason), "yellow")
     if gate:
         gate.announce(terminal)
     command = _Command(planned, options, gate, terminal)
@@ -135,6 +139,15 @@ def run(names: Sequence[str], options: Options) -> int:
         record_steps = needed("counters.command").record_steps
         terminal.say(*record_steps(nsys, planned[0].request, command.reports[0]))
     return code
+
+
+def _missing_counters(planned: Sequence[PlannedRun], options: Options) -> list[Finding]:
+    """Why counters will be missing, by the first run that is made. UsageError."""
+    for each in planned:
+        job = each.request.job if isinstance(each.request, RunRequest) else None
+        if isinstance(job, Measure | TimeFunctions):
+            return check_counters(options, job.device, job.ranks)
+    return []
 
 
 def _gate(options: Options) -> RunGate | None:

@@ -84,6 +84,8 @@ class Section(Enum):
     """The answer of a run that tries something; the run of all together comes with the report."""
     FIGURE = auto()
     """That of a lesson, and no other place."""
+    COUNTERS = auto()
+    """What the hardware counted."""
     RESOURCES = auto()
     ALONE = auto()
     """What was sampled of variants that ran alone."""

@@ -8,8 +8,11 @@ from pathlib import Path
 
 from gpulab.catalog.needs import default_device, missing
 from gpulab.catalog.source import is_there
+from gpulab.core.findings import Finding
 from gpulab.core.limits import TELEMETRY_OFF, TELEMETRY_ON
+from gpulab.features import needed
 from gpulab.options import Options, UsageError
+from gpulab.report.sentences import sentence
 
 
 def telemetry_of(options: Options) -> str:
@@ -23,6 +26,23 @@ def check_machine(options: Options) -> None:
     cores = len(os.sched_getaffinity(0))
     if options.threads > cores:
         raise UsageError(f"{options.threads} threads: this process may use {cores} cores")
+
+
+def check_counters(options: Options, device: str, ranks: int = 1) -> list[Finding]:
+    """Return why there will be none of the counters that are asked for. UsageError where what reads
+    them is not installed.
+    """
+    reasons: list[Finding | None] = []
+    if options.ncu is not None:
+        reasons.append(needed("counters.tool").why_not(device, ranks))
+    if options.counters is not None:
+        _, reason = needed("counters_in_time.after").probe(device)
+        reasons.append(reason)
+    found = [reason for reason in reasons if reason is not None]
+    for reason in found:
+        if reason.code == "counters_need_package" or reason.values.get("reason") == "ncu_missing":
+            raise UsageError(sentence(reason))
+    return found
 
 
 def check_paths(paths: Sequence[Path], flag: str = "") -> None:

@@ -303,6 +303,10 @@ def _explained_variants(shown: Shown) -> list[VariantReport]:
     return [variant for variant in report.variants if variant.name in named]
 
 
+def _counters(shown: Shown) -> Iterator[Block | None]:
+    yield from blocks_of(views(Section.COUNTERS), shown.report)
+
+
 def _trust(shown: Shown) -> Iterator[Block | None]:
     """Grades and claims, what explains and weakens the result, how it was measured, the checks."""
     report = shown.report
@@ -394,6 +398,7 @@ PARTS = (
     Part("result", _result),
     Part("limits", _limits),
     Part("where the time goes: shares of a step", _time, EVERYWHERE ^ Target.MARKDOWN),
+    Part("hardware counters", _counters, _WHOLE_TARGETS),
     Part("trust", _trust),
     Part("questions of the course", _questions, Target.SCREEN),
     Part("memory, kernels, tuning, runs alone", _details, _WHOLE_TARGETS),

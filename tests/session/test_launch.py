@@ -185,3 +185,16 @@ def test_a_need_of_the_baseline_alone_keeps_the_scenario_from_running(tmp_path, 
         "@scenario.variant\ndef two", '@scenario.variant(needs=("cuda",))\ndef two'
     )
     assert plan(single_launch(str(write(tmp_path / "x.py", needy))), ON_CPU).reason == NO_GPU
+
+
+def test_a_topic_and_a_stage_stand_for_their_lessons():
+    named = {entry.name: entry.row.topic for entry in catalog()}
+    compute = [launch.entry.name for launch in launches_of("topic:compute")]
+    assert compute == [name for name, topic in named.items() if topic == "compute"]
+    first, *_ = launches_of("stage:1")
+    assert first.entry.name == "cold_start"
+    assert not first.named
+    with pytest.raises(ScenarioNotFoundError, match="no topic 'gardening': data movement"):
+        launches_of("topic:gardening")
+    with pytest.raises(ScenarioNotFoundError, match="no stage '0': stage:1 Profile first"):
+        launches_of("stage:0")

@@ -120,7 +120,8 @@ def _rows(process: ProcessBill, most: int, width: int) -> Block:
         style = "dim" if row.cause in COUNTED or row.cause == OTHERS else ""
         place = Text(where(row))
         if row.cause != "import" and (source := one_line(plain(row.source))):
-            place.append(f"\n{fit(source, source_width)}", "dim")
+            whose = f"{row.lines[0]}: " if len(row.lines) > 1 else ""
+            place.append(f"\n{fit(whose + source, source_width)}", "dim")
         share = f"{row.seconds / process.wall_s:.1%}"
         error = f" ±{row.error_s:.2f}" if row.error_s >= 0.01 else ""
         table.add_row(f"{row.seconds:.2f}{error}", share, Text(cause_of(row), style), place)

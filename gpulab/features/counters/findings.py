@@ -5,12 +5,13 @@ from __future__ import annotations
 from gpulab.core.findings import Rank, finding
 
 _REASONS = {
-    "ncu_missing": "there is no ncu on PATH (Nsight Compute, a part of CUDA's toolkit)",
-    "on_cpu": "ncu counts kernels of a CUDA device, and this run is on the CPU",
-    "ranks": "ncu runs each kernel alone, and those of ranks wait for each other",
+    "ncu_missing": "there is no ncu on PATH; install Nsight Compute, a part of CUDA's toolkit, or "
+    "https://developer.nvidia.com/nsight-compute",
+    "on_cpu": "it needs a CUDA device, and this run is on the CPU",
+    "ranks": "it runs each kernel alone, and those of ranks wait for each other",
     "not_allowed": "the driver allows counters to root alone (ERR_NVGPUCTRPERM); its module needs "
     "NVreg_RestrictProfilingToAdminUsers=0, a container --cap-add=SYS_ADMIN: --guide counters",
-    "not_loaded": "ncu could not load its library, or that of the driver",
+    "not_loaded": "it could not load its library, or that of the driver",
     "in_use": "another tool has the counters, such as DCGM (dcgmi profile --pause), or "
     "telemetry of this lab (--telemetry off)",
 }
@@ -20,7 +21,7 @@ _REASONS = {
 def counters_kept(*, file: str) -> None: ...
 @finding()
 def nothing_counted(*, reason: str) -> str:
-    return f"nothing was counted: {_REASONS.get(reason, reason)}"
+    return f"ncu counts nothing: {_REASONS.get(reason, reason)}"
 
 
 @finding("not counted: {message}", rank=Rank.EXPLAINING)

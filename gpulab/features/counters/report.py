@@ -28,7 +28,7 @@ FEATURE = Feature(
     variant_part=result.VariantPart,
     add_to_variant=_add_to_variant,
     views=[
-        View("counters.view:counters", Section.RESOURCES, flag="ncu"),
+        View("counters.view:counters", Section.COUNTERS, flag="ncu"),
         View("counters.view:kernels", Section.RESOURCES),
     ],
 )

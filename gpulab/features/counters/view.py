@@ -15,7 +15,7 @@ from gpulab.features.counters.metrics import METRICS, SUMMED, CountedKernel, Met
 from gpulab.features.counters.reading import CounterFile
 from gpulab.report.report import RunReport
 
-_MOST_KERNELS, _MOST_FIGURES = 10, 5
+_MOST_KERNELS, _MOST_FIGURES, _FEWEST_SAMPLES = 10, 5, 20
 _DIFFERS, _POINTS, _FEW = 1.1, 5.0, 0.01
 """A smaller factor is none, nor are fewer points of percent; nor fewer conflicts than one in 100
 instructions.
@@ -153,11 +153,13 @@ def _said_of(
         said.append(plural(kernel.launches, "launch"))
     if "dram_bytes" in kernel.metrics and kernel.duration_s:
         said.append(f"{rate(kernel.metrics['dram_bytes'] / kernel.duration_s)}B/s of DRAM")
-    total = sum(kernel.stalls.values()) or 1.0
+    total = sum(kernel.stalls.values())
     most = sorted(kernel.stalls.items(), key=lambda stall: -stall[1])[:2]
-    stalls = [f"{reason.replace('_', ' ')} {count / total:.0%}" for reason, count in most if count]
-    if stalls:
-        said.append(f"stalls: {' and '.join(stalls)}")
+    if total >= _FEWEST_SAMPLES:
+        shares = (f"{each.replace('_', ' ')} {count / total:.0%}" for each, count in most if count)
+        said.append(f"stalls: {' and '.join(shares)}")
+    elif total:
+        said.append(f"stalls: few samples ({total:.0f})")
     yield Text(plain(", ".join(said)))
     for code in codes or ():
         if _base_name(code.name) == _base_name(kernel.name) and (read := _read_from_code(code)):

@@ -7,7 +7,6 @@ takes 9 seconds, to count a kernel less than one. Their NVTX ranges tell them ap
 
 from __future__ import annotations
 
-import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ from gpulab.features.counters.events import KernelsCounted
 from gpulab.features.counters.findings import counters_kept, not_counted, nothing_counted
 from gpulab.features.counters.metrics import COUNTED, CountedKernel, grouped, short_text, together
 from gpulab.features.counters.tables import kernels_of
+from gpulab.features.counters.tool import why_not
 from gpulab.proc.spawn import DEVNULL, PIPE, HangsError, capture, spawn
 from gpulab.proc.tree import exit_like, kill_orphans
 
@@ -75,10 +75,8 @@ def _stop(*_: object) -> NoReturn:
 
 def _counted(steps: StepsJob, report: str) -> Iterator[Event | Finding]:
     """Yield what ncu counts of each variant, or why it does not, and where its report is."""
-    ncu, job = shutil.which("ncu"), steps.job
-    if ncu is None or job.device == "cpu" or job.ranks > 1:
-        reason = "ranks" if job.ranks > 1 else "ncu_missing"
-        yield nothing_counted(reason="on_cpu" if job.device == "cpu" else reason)
+    if reason := why_not(steps.job.device, steps.job.ranks):
+        yield reason
         return
     states = {name: StepsState(variant=name, state="ready") for name in steps.variants}
     errors: list[str] = []
@@ -86,7 +84,7 @@ def _counted(steps: StepsJob, report: str) -> Iterator[Event | Finding]:
     detail = f"counting kernels of {plural(len(states), 'variant')} with ncu"
     yield StageStarted(stage=Stage.PROFILE, variant=steps.variants[0], detail=detail)
     try:
-        for line in _printed(ncu, steps, report, errors):
+        for line in _printed(steps, report, errors):
             with suppress(msgspec.MsgspecError):
                 state = msgspec.json.decode(line, type=StepsState)
                 states[state.variant] = state
@@ -95,14 +93,14 @@ def _counted(steps: StepsJob, report: str) -> Iterator[Event | Finding]:
             if line.startswith(b"==ERROR=="):
                 errors.append(line[9:].decode(errors="replace"))
         ways = ("--csv", "--page", "raw", "--print-units", "base")
-        table = capture([ncu, "--import", report, *ways], _READ_LIMIT_S)
+        table = capture(["ncu", "--import", report, *ways], _READ_LIMIT_S)
         kernels = kernels_of(table.output.decode(errors="replace"))
     except (OSError, HangsError) as error:
         errors.append(str(error))
     except ValueError:  # there is no kernel
         pass
     said = short_text(" ".join(errors), 300)
-    reasons = [reason for phrase, reason in _OF_ALL.items() if phrase in said.lower()]
+    reasons = [each for phrase, each in _OF_ALL.items() if phrase in said.lower()]
     if reasons and not kernels:
         yield nothing_counted(reason=reasons[0])
         return
@@ -121,7 +119,7 @@ def _counted(steps: StepsJob, report: str) -> Iterator[Event | Finding]:
         yield counters_kept(file=report)
 
 
-def _printed(ncu: str, steps: StepsJob, report: str, errors: list[str]) -> Iterator[bytes]:
+def _printed(steps: StepsJob, report: str, errors: list[str]) -> Iterator[bytes]:
     """Run the steps in ncu, and yield the lines that both print. OSError."""
     limit_s = _LIMIT_S * len(steps.variants)
 
@@ -134,7 +132,7 @@ def _printed(ncu: str, steps: StepsJob, report: str, errors: list[str]) -> Itera
         asked.write(msgspec.json.encode(steps))
         asked.flush()
         # where ncu would replace %
-        command = [ncu, *_WAYS, report.replace("%", "%%"), *COMMAND, asked.name]
+        command = ["ncu", *_WAYS, report.replace("%", "%%"), *COMMAND, asked.name]
         process = spawn(command, stdin=DEVNULL, stdout=PIPE, stderr=-2, start_new_session=True)
         end = Timer(limit_s, stop)
         end.start()

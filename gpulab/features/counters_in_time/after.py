@@ -70,11 +70,11 @@ def sample_counters(asked: StepsJob, interval_s: float, cancelled: int) -> Itera
         yield events.CountersEnded(sampling=sampling.whole)
 
 
-def probe() -> tuple[str, Finding | None]:
-    """What samples the first GPU, in words, or why nothing does."""
+def probe(device: str = "cuda:0") -> tuple[str, Finding | None]:
+    """What samples a device, in words, or why nothing does."""
     with ExitStack() as processes:
         try:
-            sampler = Sampler(processes, "cuda:0", 20_000)
+            sampler = Sampler(processes, device, 20_000)
             sampler.open()
         except NoCountersError as error:
             return sentence(error.reason), error.reason

@@ -32,5 +32,5 @@ FEATURE = Feature(
     run_part=RunPart,
     add_to_variant=_add_to_variant,
     add_to_run=_add_to_run,
-    views=[View("counters_in_time.view:counters", Section.RESOURCES, flag="counters")],
+    views=[View("counters_in_time.view:counters", Section.COUNTERS, flag="counters")],
 )

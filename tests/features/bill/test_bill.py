@@ -158,11 +158,14 @@ def test_a_program_that_waits_for_signals_is_not_woken_by_samples(lab):
 
 
 def test_it_is_printed_with_the_line_and_while_the_program_runs_where_that_is_asked_for(planted):
-    finished, _ = planted
+    finished, bill = planted
     so_far, at_the_end = finished.stderr.split("planted.py · ", 1)
     assert "of the program went so far" in so_far
     assert "of the program went\n" in at_the_end
     assert "planted.py" in at_the_end
+    row = next(row for row in bill["rows"] if row["function"] == "loop")
+    assert len(row["lines"]) > 1
+    assert f"{row['lines'][0]}: {row['source'][:12]}" in at_the_end
 
 
 RANKS = """

@@ -13,6 +13,7 @@ from gpulab.features.counters.metrics import together
 from gpulab.features.counters.reading import read
 from gpulab.features.counters.view import counters, kernels
 from gpulab.report.build import build_report, fold_all
+from gpulab.show.parts import Shown, Target, result
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 RAW = Path(__file__).parent / "exports" / "lessons.raw.csv"
@@ -76,8 +77,22 @@ def test_what_the_code_says_stands_beside_what_was_counted(report):
 
 def test_a_lesson_that_ships_has_its_counters():
     run = read_run_file(RECORDINGS / "h100" / "coalescing.jsonl.xz")
-    lines = printed(counters, build_report(fold_all(run.events)))
+    report = build_report(fold_all(run.events))
+    lines = printed(counters, report)
     assert max(map(len, lines)) <= 80
     said = " ".join(lines)
     assert "coalesced against stride_32: sectors a load 32 → 4, sectors a store 32 → 4" in said
     assert "stride_32 0.987x" in said
+    on_screen = printed(lambda run: result(Shown(run, Target.SCREEN, width=80)), report)
+    assert on_screen.index(lines[0]) < on_screen.index(_first_of(on_screen, "check  "))
+
+
+def test_stalls_of_few_samples_have_no_shares():
+    run = read_run_file(RECORDINGS / "h100" / "reduction.jsonl.xz")
+    said = " ".join(" ".join(printed(kernels, build_report(fold_all(run.events)))).split())
+    assert said.count("stalls: few samples (1)") == 3
+    assert said.count("stalls: few samples (4)") == 2
+
+
+def _first_of(lines, beginning):
+    return next(line for line in lines if line.startswith(beginning))

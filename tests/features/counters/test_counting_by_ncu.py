@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from gpulab.cli import main
 from gpulab.core.wire import decode, split
 from gpulab.session.worker_process import usual_environment
 
@@ -186,6 +187,23 @@ def test_without_ncu_nothing_is_counted(count, tmp_path):
     (tmp_path / "ncu").unlink()
     (finding,) = findings(count("counted"))
     assert finding.values == {"reason": "ncu_missing"}
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("--ncu", "there is no ncu on PATH; install Nsight Compute"),
+        ("--counters", "python -m pip install -U cupti-python"),
+    ],
+)
+def test_a_tool_that_is_missing_is_an_error_before_a_run(monkeypatch, capsys, tmp_path, flag, said):
+    monkeypatch.setattr("gpulab.session.requests.device_of", lambda _: "cuda:0")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setenv("GPULAB_COUNTERS_PYTHON", str(tmp_path / "python"))
+    target = tmp_path / "run.jsonl"
+    assert main(["--run", "batched_matmul", flag, "--output", str(target)]) == 2
+    assert said in capsys.readouterr().err
+    assert not target.exists()
 
 
 @pytest.mark.slow

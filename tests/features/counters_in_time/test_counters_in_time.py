@@ -71,8 +71,7 @@ def counted(lab):
         process = lab.call(*command, "--json", "out.json", "--output", "run.jsonl")
         assert process.code == 0, process.stdout + process.stderr
         (report,) = json.loads((lab.folder / "out.json").read_text())["runs"]
-        stages = [line for line in process.stderr.splitlines() if "counters of" in line]
-        return process.stdout, report, stages
+        return process.stdout, report, process.stderr.splitlines()
 
     return run
 
@@ -107,7 +106,8 @@ def range_of(name, metric):
 def test_counters_are_shown_for_each_variant_beside_what_they_were_held_against(
     counted, standin, lab
 ):
-    printed, report, stages = counted(standin, "--export", "page.html")
+    printed, report, said = counted(standin, "--export", "page.html")
+    stages = [line for line in said if "counters of" in line]
     named = {line.partition("sampling counters of ")[2].split()[0] for line in stages}
     assert named  # progress may pass over one of the two
     assert named <= {"clone", "copied"}
@@ -217,7 +217,8 @@ def test_whoever_cancels_waits_for_nothing(events):
 
 
 def test_a_run_on_the_cpu_says_that_counters_need_a_gpu(counted):
-    printed, report, _ = counted("/nowhere/python")
+    printed, report, said = counted("/nowhere/python")
+    assert said[0] == "counters need an NVIDIA GPU: no GPU: this run is on the CPU"
     assert codes(report) == ["counters_need_gpu"]
     assert "counters need an NVIDIA GPU: no GPU: this run is on the CPU" in printed
 
