@@ -135,10 +135,11 @@ def _host_states(trace: Trace, host: Thread) -> Iterator[tuple[str, str, list[Sp
     yield "waiting for data", "", _loading(trace)
     for name, spans in sorted(_calls(trace).items()):
         yield _of_call(name), name, union(spans)
-    operations = trace.operations.get(host, [])
-    torch = [event for event in operations if event.kind == _OF_TORCH]
-    yield "starting operations", "", union(event.span for event in torch)
-    others = [event for event in operations if event.kind != _OF_TORCH]
+    # a backward pass starts its operations in a thread of its own
+    every = [event for of_thread in trace.operations.values() for event in of_thread]
+    torch = union(event.span for event in every if event.kind == _OF_TORCH)
+    yield "starting operations", "", torch
+    others = [event for event in trace.operations.get(host, []) if event.kind != _OF_TORCH]
     for (cause, name), spans in sorted(_own(others).items()):
         yield cause, name, spans
 
