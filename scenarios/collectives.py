@@ -30,8 +30,8 @@ Of S bytes, on n ranks, each link carries
     two steps    2 (n-1)/n S
 
 Small tensors are all latency, so one step wins. Large ones are all bytes, so two steps win. With two
-ranks both move the same. The time of 1 MiB at 450 GB/s, NVLink in one direction, is 2.3 us, far less
-than a launch. Over gloo 0.1 to 2 ms of latency are most of the rest.
+ranks both move the same. At 450 GB/s (NVLink, each direction) 1 MiB takes 2.3 us, far less than a
+launch. gloo on one machine has some GB/s, and 0.1 to 2 ms of latency.
 
 Bytes per second are NCCL-tests' bus bandwidth, two steps' bytes over the time, whatever n is. The
 roof is the library's best, from `gpulab --calibrate --ranks 2`. `--sweep kib` draws the sizes.
@@ -40,7 +40,7 @@ roof is the library's best, from `gpulab --calibrate --ranks 2`. `--sweep kib` d
 
 Symmetric memory is mapped at a known place of all other GPUs: a kernel loads their values itself.
 torch has it (alpha; tried with 2.11 and 2.13). Each variant copies its values to where it works, and
-leaves the sum where it is checked on every rank. Comparisons of such kernels often forget that.
+leaves the sum where it is checked: the same waits for all, which comparisons often forget.
 
 NVSHMEM gives such memory between hosts too. It needs its library, which comes with torch for CUDA,
 and between hosts a network that reads GPU memory (GPUDirect RDMA). `--set memory=NVSHMEM` chooses it

@@ -70,7 +70,7 @@ scenario = Scenario(
     item="batch",
     no_effect_reason="the transfer is short beside computing, or takes the cores that compute",
     claim="performance basics: transfers hidden behind computing; at most 2x by arithmetic",
-    terms=("pipeline parallel", "send recv", "p2p", "double buffering", "nccl"),
+    terms=("pipeline parallel", "send recv", "p2p", "double buffering"),
 )
 _BUFFERS = 2
 
