@@ -19,7 +19,7 @@ two steps   ████░░░░ ◀────▶ ░░░░████
 | `two_steps` | a reduce-scatter and an all-gather of the library's | 0.69x at 1 MiB | two launches and two waits, the same bytes |
 | `gathered` | an all-gather, then each adds up | 0.90x at 1 MiB, undecided | one wait, and a pass over memory for the sum |
 | `one_shot` | symmetric memory: a kernel reads all and adds up | 1.85x at 1 KiB, 1.7x at 1 MiB, 0.57x at 256 MiB | no protocol between launch and load |
-| `two_shot` | symmetric memory: a kernel adds up its part, writes it to all | 2.1x at 1 KiB, 1.9x at 1 MiB, 1.07x at 16 MiB, 0.90x at 256 MiB | each value is loaded once |
+| `two_shot` | symmetric memory: a kernel adds up its part, writes it to all | 2.1x at 1 KiB, 1.9x at 1 MiB, 1.07x at 16 MiB, 0.90x at 256 MiB | each value is loaded by one rank alone |
 | `exchanged` | NVSHMEM: two all-to-alls, of parts and of sums | behind at every size, 0.62x at 256 MiB | torch has no all-reduce of NVSHMEM's |
 
 ## One step or two
@@ -44,7 +44,7 @@ leaves the sum where it is checked: the same waits for all, which comparisons of
 
 NVSHMEM gives such memory between hosts too. It needs its library, which comes with torch for CUDA,
 and between hosts a network that reads GPU memory (GPUDirect RDMA). `--set memory=NVSHMEM` chooses it
-for the last three variants; it is as fast as CUDA's. What it is for, puts and gets inside a kernel
+for the last three variants, as a process has one kind; it is as fast as CUDA's. What it is for, puts and gets inside a kernel
 that computes, is not tried here.
 
 ## NVLS, not used here
