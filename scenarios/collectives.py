@@ -1,33 +1,72 @@
 """Collectives: the same all-reduce by other ways, by size, in bus bandwidth.
 
-An all-reduce of S bytes over n ranks can be made in one step (everybody reads everything and adds
-it up itself: (n-1) S over each link, one wait for each other) or in two (each adds up its n-th, a
-reduce-scatter; then all collect the parts, an all-gather: 2 (n-1)/n S over each link, two waits).
-Small tensors are all latency, so one step wins; large ones are all bytes, so two steps win; with
-two ranks both move the same. NCCL and gloo choose by size, and pay for being general: a launch, a
-protocol that works over any link, a copy through buffers of their own.
+**In short:** a small all-reduce pays for waits and a large one for bytes, so the best way depends on the size.
 
-Symmetric memory is memory that every GPU has mapped at a known place of all others: a kernel loads
-and adds the others' values itself, without a library's protocol. torch has it (alpha; tried with
-torch 2.11 and 2.13) as `one_shot` and `two_shot`. Each variant here copies its values into the
-place where it works, reduces, and leaves the sum where it is checked, on every rank: the same bytes
-and the same waits on all sides, which comparisons of such kernels often forget. NCCL's multicast
-(NVLS) is off, as on hosts that are shared.
+```text
+            rank 0          rank 1     S bytes, two ranks
+one step    ████████ ◀────▶ ████████   each reads all of the other's
+                                       and adds up: one wait
 
-NVSHMEM gives such memory too, between hosts as well. torch has its put, get, broadcast and
-all-to-all, no all-reduce; two all-to-all make one (`exchanged`): of parts, which each rank adds up,
-then of sums. A process has memory of one kind, so `--set memory=NVSHMEM` chooses it, for all three.
+two steps   ████░░░░ ◀────▶ ░░░░████   each adds up its half █,
+                                       reduce-scatter,
+            ████████ ◀────▶ ████████   then both collect the halves,
+                                       all-gather: two waits
+```
 
-On two H100s over NVLink (torch 2.11) symmetric memory is ahead up to 16 MiB: two_shot is 2.1x at 1
-KiB, 1.9x at 1 MiB (one_shot 1.85x and 1.7x) and 1.07x at 16 MiB, where one_shot has fallen behind.
-NCCL is from 256 MiB on: there two_shot is 0.90x, one_shot 0.57x and exchanged 0.62x. Memory of
-NVSHMEM's is as fast as CUDA's; exchanged is behind NCCL at every size.
+| variant | what changes | expected (two H100s, NVLink) | why |
+|---|---|---|---|
+| `all_reduce` | the library's own: NCCL, or gloo on a CPU | baseline, 56 us at 1 MiB; fastest from 256 MiB on | chooses by size, and pays for being general |
+| `two_steps` | a reduce-scatter and an all-gather of the library's | 0.69x at 1 MiB | two launches and two waits, the same bytes |
+| `gathered` | an all-gather, then each adds up | 0.90x at 1 MiB, undecided | one wait, and a pass over memory for the sum |
+| `one_shot` | symmetric memory: a kernel reads all and adds up | 1.85x at 1 KiB, 1.7x at 1 MiB, 0.57x at 256 MiB | no protocol between launch and load |
+| `two_shot` | symmetric memory: a kernel adds up its part, writes it to all | 2.1x at 1 KiB, 1.9x at 1 MiB, 1.07x at 16 MiB, 0.90x at 256 MiB | each value is loaded by one rank alone |
+| `exchanged` | NVSHMEM: two all-to-alls, of parts and of sums | behind at every size, 0.62x at 256 MiB | torch has no all-reduce of NVSHMEM's |
 
-Bytes per second are NCCL-tests' bus bandwidth, S times 2 (n-1)/n over the time: it says how near an
-ideal link one is, whatever n. `gpulab --calibrate --ranks 2` measures that of the library by size,
-and the roof here is its best. `--sweep kib` draws the sizes: look for the one at which the order
-turns around. The bound: over NVLink of 450 GB/s in each direction 1 MiB takes 2.3 us, far less than
-any launch; over gloo on one machine some GB/s, and its 0.1 to 2 ms of latency are most of the rest.
+## One step or two
+
+Of S bytes, on n ranks, each link carries
+
+    one step     (n-1) S
+    two steps    2 (n-1)/n S
+
+Small tensors are all latency, so one step wins. Large ones are all bytes, so two steps win. With two
+ranks both move the same. At 450 GB/s (NVLink, each direction) 1 MiB takes 2.3 us, far less than a
+launch. gloo on one machine has some GB/s, and 0.1 to 2 ms of latency.
+
+Bytes per second are NCCL-tests' bus bandwidth, two steps' bytes over the time, whatever n is. The
+roof is the library's best, from `gpulab --calibrate --ranks 2`. `--sweep kib` draws the sizes.
+
+## Symmetric memory, not NVSHMEM
+
+Symmetric memory is mapped at a known place of all other GPUs: a kernel loads their values itself.
+torch has it (alpha; tried with 2.11 and 2.13). Each variant copies its values to where it works, and
+leaves the sum where it is checked: the same waits for all, which comparisons often forget.
+
+NVSHMEM gives such memory between hosts too. It needs its library, which comes with torch for CUDA,
+and between hosts a network that reads GPU memory (GPUDirect RDMA). `--set memory=NVSHMEM` chooses it
+for the last three variants, as a process has one kind; it is as fast as CUDA's. What it is for, puts and gets inside a kernel
+that computes, is not tried here.
+
+## NVLS, not used here
+
+NVLS (NVLink SHARP) lets the switch add up. It needs NVSwitch of the Hopper generation or later,
+NVIDIA's fabric manager, and the right to create multicast memory. By count, each link then carries
+
+    (n+1)/n S in each direction
+
+less than two steps from four ranks on, and more for two. It is off, as a shared host may not give
+that right. Ranks run with `NCCL_NVLS_ENABLE=0`, `TORCH_SYMM_MEM_DISABLE_MULTICAST=1` and
+`NVSHMEM_DISABLE_NVLS=1`, unless you set them. Without the second, torch creates multicast memory
+where symmetric memory is set up. These only read what is there:
+
+    env | grep -E 'NVLS|MULTICAST'
+    nvidia-smi -q | grep -A 3 Fabric
+
+and in Python (False too where the second variable is set)
+
+    from torch._C._autograd import DeviceType
+    from torch._C._distributed_c10d import _SymmetricMemory
+    _SymmetricMemory.has_multicast_support(DeviceType.CUDA, 0)
 """
 
 import torch
@@ -46,13 +85,13 @@ scenario = Scenario(
     item="all-reduce",
     no_effect_reason="with two ranks both ways move the same bytes, and the link is the limit",
     claim="playbook: symmetric memory beats NCCL for small messages, NCCL for large ones",
-    terms=("all-reduce", "nccl", "nvlink", "nvls"),
+    terms=("all-reduce", "nccl", "nvlink", "nvls", "symmetric memory", "nvshmem"),
 )
 
 
 @scenario.variant
 def all_reduce(lab, kib):
-    """The library's own: NCCL on GPUs, gloo on a CPU."""
+    """The library's own all-reduce: NCCL on GPUs, gloo on a CPU."""
     given, total = _tensors(lab, kib)
 
     def step():
@@ -64,7 +103,7 @@ def all_reduce(lab, kib):
 
 @scenario.variant
 def two_steps(lab, kib):
-    """A reduce-scatter and an all-gather of the library's."""
+    """The library's reduce-scatter and all-gather, in place of its all-reduce."""
     given, total = _tensors(lab, kib)
     part = torch.zeros(given.numel() // lab.ranks, device=lab.device)
 
@@ -77,7 +116,7 @@ def two_steps(lab, kib):
 
 @scenario.variant
 def gathered(lab, kib):
-    """One step: all-gather, then everybody adds up."""
+    """One step in place of two: the library's all-gather, then each rank adds up all."""
     given, total = _tensors(lab, kib)
     all_of_them = torch.zeros(lab.ranks, given.numel(), device=lab.device)
 
@@ -90,7 +129,7 @@ def gathered(lab, kib):
 
 @scenario.variant(needs=("cuda",))
 def one_shot(lab, kib, memory):
-    """Symmetric memory: one kernel reads all ranks' values and adds them up."""
+    """Symmetric memory, no library: one kernel reads all ranks' values and adds them up."""
     given, total = _tensors(lab, kib)
     shared = _symmetric(lab, memory, given)
     name = lab.group.group_name
@@ -104,7 +143,7 @@ def one_shot(lab, kib, memory):
 
 @scenario.variant(needs=("cuda",))
 def two_shot(lab, kib, memory):
-    """Symmetric memory: one kernel adds up its part, and writes it to all ranks."""
+    """Symmetric memory, each rank its part: one kernel adds it up, and writes it to all ranks."""
     given, total = _tensors(lab, kib)
     shared = _symmetric(lab, memory, given)
     name = lab.group.group_name

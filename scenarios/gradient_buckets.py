@@ -1,33 +1,56 @@
 """Gradient buckets: one large all-reduce in place of a hundred small ones, behind the backward.
 
-Data-parallel training adds up the gradients of all ranks in every step. An all-reduce takes a
-latency, whatever its size, and then as long as its bytes need on the link. A model has many small
-tensors (a bias and a norm for every weight), and for those nearly all is latency. So gradients are
-copied into a flat buffer, the *bucket*, which is reduced at once, and copied back where the
-optimizer looks for them: two passes over memory that is far faster than the link. Forget the copy
-back of one bucket, and that part of the model learns from its own rank alone; nothing crashes.
-Every gradient of every rank is compared here.
+**In short:** an all-reduce costs a latency whatever its size, so send gradients in buckets, and each bucket while the backward goes on.
 
-The last layer's gradients are ready long before the first layer's. With several buckets, in the
-order of the backward, each is sent as soon as it is full, while the backward goes on. Now small
-buckets cost latency, and large ones are ready late. DistributedDataParallel does this in buckets of
-25 MiB.
+```text
+             time ───────────────────────────────▶
+per_tensor   ████████ ▒ ▒ ▒ ▒ ▒ ▒ ▒ ▒    two for each layer
+flat         ████████c▒▒▒▒▒▒▒▒c          one, and two copies
 
-The bound: n ranks move 2(n-1)/n bytes over each rank's link for a byte of gradients, in whichever
-buckets. The default has 101 MB of gradients: with two ranks that is 0.4 ms at 250 GB/s (NVLink),
-4 ms at 25 GB/s (PCIe), and a flat bucket adds it to the backward. Overlap hides it: at best a step
-takes as long as the longer of the two. Bytes per second here are NCCL-tests' bus bandwidth, over
-the whole step.
+overlapped   ████████     c              each bucket as soon as
+               ▒▒ ▒▒ ▒▒ ▒▒               it is full
 
-On two H100s over NVLink a small all-reduce takes 20 to 40 us and the default has 48 of them: flat
-gains 9 %. No more is shown for overlapped, since NCCL's kernels take a part of the GPU from the
-matmuls beside them. Where links are slow, or tensors many and small, both gain several times that.
+             █ backward   ▒ bytes on the link   c a copy
+               gaps between transfers are latency
+```
 
-gloo measured alone, on two ranks of a CPU: a flat bucket was 87-123x faster than 200 tensors of
-4 KiB, 9-15x for 64 KiB, and 1.0-1.2x for 40 tensors of 1 MiB. Within a step there is the backward
-beside it, so expect less. On a CPU the cores that compute also copy: with as many ranks as cores
-expect little of overlap. `--set ranks=4` shows more ranks, `--sweep bucket_kib` the trade between
-latency and lateness.
+| variant | what changes | expected (GPU) | why |
+|---|---|---|---|
+| `per_tensor` | an all-reduce for each gradient, after the backward | baseline | a small one is nearly all latency, 20 to 40 us (two H100s) |
+| `flat` | all gradients in one bucket, one all-reduce | faster, the more tensors and the smaller | one latency, for two passes over memory, which is far faster than the link |
+| `overlapped` | buckets of `bucket_kib`, sent during the backward | faster than `flat` where transfer and backward are alike | the last bucket alone is exposed; NCCL takes SMs meanwhile |
+
+## One bucket
+
+Data-parallel training adds up the gradients of all ranks in every step. A model has many small
+tensors: a bias and a norm for every weight. They are copied into a flat buffer, the *bucket*,
+reduced at once, and copied back. If one is not copied back, that part of the model learns from its
+own rank alone, and nothing crashes. So all gradients of all ranks are compared.
+
+## Several buckets
+
+The last layer's gradients are ready long before the first's. Small buckets cost latency, large ones
+are ready late: `--sweep bucket_kib`. DDP takes 25 MiB. For a byte of gradients n ranks move over
+each link, in whichever buckets,
+
+    2 (n-1)/n bytes
+
+The default has 201 MB of gradients: with two ranks 0.8 ms at 250 GB/s (NVLink), 8 ms at 25 GB/s
+(PCIe). A flat bucket adds that to the backward; with overlap a step takes the longer of the two. The
+rate shown is NCCL-tests' bus bandwidth, over the whole step.
+
+## Where it does not help
+
+With 24 layers of 2048 rows the transfer is a tenth of the step. There `flat` gains 9 % (two H100s),
+and no more is shown for `overlapped`: NCCL's kernels take SMs from the matmuls beside them. Overlap
+needs a transfer about as long as the backward: few rows, as in the default, or a slow link.
+
+On a CPU the cores that compute also copy: with as many ranks as cores expect little of overlap.
+
+## What was measured alone
+
+gloo on two ranks of a CPU: a flat bucket was 87-123x faster than 200 tensors of 4 KiB, 9-15x for
+64 KiB, 1.0-1.2x for 40 tensors of 1 MiB. Within a step expect less, as there is the backward too.
 """
 
 import torch
@@ -37,7 +60,7 @@ from gpulab import KiB, Scenario, Work
 
 scenario = Scenario(
     topic="distributed",
-    params={"ranks": 2, "layers": 24, "width": 1024, "rows": 2048, "bucket_kib": 25 * 1024},
+    params={"ranks": 2, "layers": 48, "width": 1024, "rows": 256, "bucket_kib": 25 * 1024},
     cpu={"layers": 24, "width": 128, "rows": 128, "bucket_kib": 400},
     smoke={"layers": 6, "width": 16, "rows": 8, "bucket_kib": 2},
     sweep={"bucket_kib": (64, 256, 1024, 25 * 1024, 200 * 1024)},
@@ -46,13 +69,13 @@ scenario = Scenario(
     item="row",
     no_effect_reason="latency is a small part of the step, or reducing takes the cores that compute",
     claim="our own measurement: 200 tensors of 4 KiB 87-123x, 40 of 1 MiB 1.0-1.2x (gloo alone)",
-    terms=("all-reduce", "data parallel"),
+    terms=("all-reduce", "data parallel", "ddp", "bucketing"),
 )
 
 
 @scenario.variant
 def per_tensor(lab, layers, width, rows):
-    """An all-reduce for each gradient, after the backward."""
+    """An all-reduce for each gradient, one after the other, after the backward."""
     backward, gradients, given = _model(lab, layers, width, rows)
 
     def step():
@@ -66,7 +89,7 @@ def per_tensor(lab, layers, width, rows):
 
 @scenario.variant
 def flat(lab, layers, width, rows):
-    """All gradients copied into one bucket, one all-reduce, and copied back."""
+    """One all-reduce in place of one for each: all gradients copied into a bucket, and back."""
     backward, gradients, given = _model(lab, layers, width, rows)
     bucket = _Bucket(gradients)
 
@@ -82,7 +105,7 @@ def flat(lab, layers, width, rows):
 
 @scenario.variant
 def overlapped(lab, layers, width, rows, bucket_kib):
-    """Several buckets, each reduced as soon as it is full, while the backward goes on."""
+    """Several buckets in place of one, each reduced as soon as it is full, during the backward."""
     backward, gradients, given = _model(lab, layers, width, rows)
     buckets = _buckets(gradients, layers, bucket_kib * KiB)
 

@@ -1,37 +1,62 @@
 """Hybrid sharding: shard inside a node, replicate between nodes.
 
-Training in fp32 with momentum keeps three numbers a weight: itself, its gradient, its momentum.
-`replicate`, which is data parallelism (DDP), keeps all three on every rank, and sums the gradients
-by an all-reduce. `full_shard` (FSDP, ZeRO-3) has each rank keep one part of every layer: before a
-layer is used its weight is gathered from all ranks, afterwards it is thrown away, and its gradient
-is summed and cut up again by a reduce-scatter. `hybrid_shard` does that among the `node` ranks of
-one node, and sums the gradients of equal parts between nodes. All three take the same step: gpulab
+**In short:** sharding trades traffic for memory, and hybrid sharding keeps that traffic inside a node, where links are fast.
+
+```text
+                 node 0          node 1
+                 rank 0  rank 1  rank 2  rank 3    between nodes
+replicate        1234    1234    1234    1234      all gradients
+full_shard       1       2       3       4         weights twice,
+                                                   all gradients
+hybrid_shard     12      34      12      34        gradients of
+                  └───────┘       └───────┘        equal parts
+                  weights, inside a node
+                 1234: the quarters of each layer that a rank keeps
+```
+
+| variant | what changes | expected (two H100s, NVLink) | why |
+|---|---|---|---|
+| `replicate` | every rank keeps everything (data parallelism, DDP) | baseline, 2.07 ms, 384 MiB kept | gradients are all-reduced |
+| `full_shard` | each rank keeps its part of every layer (FSDP, ZeRO-3) | 0.957x, 192 MiB kept | half as many bytes again: weights are gathered twice, gradients scattered |
+| `hybrid_shard` | the same inside a node; nodes are copies | 0.963x, 192 MiB kept | two ranks are one node, so it is `full_shard` |
+
+## What a rank keeps and sends
+
+fp32 with momentum takes three numbers a weight: itself, its gradient, its momentum. With W bytes of
+weights, n ranks and s of them to a copy, a rank keeps
+
+    3 W / s, and one more layer while it is in use
+
+and sends and receives
+
+    replicate       2 W (n-1)/n
+    full_shard      3 W (n-1)/n
+    hybrid_shard    3 W (s-1)/s + 2 W/s (n/s-1)/(n/s)
+
+(a little less: the first layer is not gathered for the backward). All take the same step: gpulab
 gathers the new weights on every rank and compares them.
 
-With W bytes of weights, n ranks and s of them to a copy, a rank keeps 3 W / s, and one more layer
-while it is in use. It sends and receives
+## Several hosts, not measured here
 
-    replicate     2 W (n-1)/n
-    full_shard    3 W (n-1)/n
-    hybrid_shard  3 W (s-1)/s + 2 W/s (n/s-1)/(n/s)
+With h hosts, s = n/h ranks in each, these bytes leave a host in a step:
 
-which over the bandwidth of the link is the least time, where nothing overlaps, as here: one
-all-reduce a layer, two gathers and a scatter, and of hybrid_shard these three inside a node and an
-all-reduce of a part between nodes. (The first layer is not gathered for the backward pass; so a
-little less.) Sharding always moves more than replicating, by half. It is a way to fit, and the
-memory is what to look at. What hybrid sharding saves is traffic between nodes, where links are ten
-times slower than inside: of four ranks in two nodes, W leaves a node per step, where a ring of all
-ranks has 1.5 W for replicate and 2.25 W for full_shard. It pays with 1/s of the memory in place of
-1/n.
+    replicate, one ring of all ranks     2 W (n-1)/n
+    full_shard, one ring of all ranks    3 W (n-1)/n
+    hybrid_shard                         2 W (h-1)/h
 
-Here all ranks are on one machine, and a node is a name for two ranks: every link is alike, so the
-time follows all bytes, and on a CPU the calls, of which each wakes every rank. Expect replicate
-first and full_shard last. With two ranks there is one node, and hybrid_shard is full_shard: to see
-the three apart on GPUs takes four, `--set ranks=4`. On two H100s over NVLink both take 4 % longer
-than replicate, and keep half as much.
+For 2 hosts of 2 ranks: 1.5 W, 2.25 W and W. The s ranks of a host share them: with a network card
+each, a card carries 1/s. An all-reduce in levels (scatter inside, reduce between, gather inside)
+sends 2 W (h-1)/h for `replicate` too. Then hybrid sharding saves no traffic over it, only memory.
 
-FSDP gathers the next layer while this one computes. Where that hides the traffic, sharding costs
-nothing but its memory for two layers; what it cannot hide is what this lesson shows.
+## Where it does not help
+
+Sharding always moves more than replicating, so no size makes it faster here: nothing overlaps. It is
+a way to fit, and the memory is what to look at. FSDP gathers the next layer while this one computes.
+Where that hides the traffic, sharding costs the memory of two layers.
+
+A node here is a name for `node` ranks of one machine: every link is alike, so time follows all
+bytes. To see the three apart takes four GPUs (`--set ranks=4`), and links between nodes that are ten
+times slower. On a CPU each call wakes every rank: expect `replicate` first, `full_shard` last.
 """
 
 from functools import cache
@@ -48,25 +73,25 @@ scenario = Scenario(
     smoke={"width": 64, "layers": 2, "batch": 8},
     ranks="ranks",
     claim="ZeRO: sharding everything needs 1/n of the memory, for 1.5 times the communication",
-    terms=("fsdp", "hsdp", "zero"),
+    terms=("fsdp", "hsdp", "zero", "reduce-scatter", "multi-node"),
 )
 
 
 @scenario.variant
 def replicate(lab, node, width, layers, batch):
-    """Every rank keeps everything; gradients are all-reduced."""
+    """Every rank keeps everything, as in DDP; gradients are all-reduced."""
     return _train(lab, node, width, layers, batch, holders=1)
 
 
 @scenario.variant
 def full_shard(lab, node, width, layers, batch):
-    """Each rank keeps its part of every layer, and gathers the rest when it is needed."""
+    """Each rank keeps its part of every layer alone, and gathers the rest when it is needed."""
     return _train(lab, node, width, layers, batch, holders=lab.ranks)
 
 
 @scenario.variant
 def hybrid_shard(lab, node, width, layers, batch):
-    """Sharded inside a node, replicated between nodes."""
+    """Sharded inside a node alone: its ranks gather, and gradients are summed between nodes."""
     return _train(lab, node, width, layers, batch, holders=min(node, lab.ranks))
 
 

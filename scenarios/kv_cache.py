@@ -1,34 +1,54 @@
 """KV cache over several ranks: move the query to the pages, not the pages to the query.
 
-Generating a token reads the keys and values of all tokens before it. Where many requests begin with
-the same long document, its cache is the same for all, and can be kept once in place of once on
-every rank. Here each rank answers questions of its own about one document of `pages` pages of
-`page` tokens, and in every step rank 0 adds a token to it, which all have to see.
+**In short:** a question and its answer are small and a cache is large, so send the question to the rank that has the pages.
 
-`local` keeps the whole cache on every rank. It is read at the speed of memory; the new token has to
-be written to every copy, or a rank answers from a stale page. `remote_pages` keeps each page on one
-rank: 1/n of the memory, or a document n times as long. Each layer's pages are gathered when they
-are needed, which is a real read of the others' memory over the link, and dropped afterwards; the
-new token is written once, by the rank that has its page. `remote_attention` leaves the pages where
-they are: every rank attends to its own pages for the questions of all ranks, and sends back what it
-found with the logarithm of its sum of weights. Attention over parts is the mean of theirs, weighted
-by these sums, so the answer is the same. Only questions and answers are sent.
+```text
+                rank 0                    rank 1
+local           ████  q                   ████  q    cache twice
+remote_pages    ██░░  q   ◀── pages ──▶   ░░██  q    half of it each
+remote_         ██  q q   ◀──  q, a ──▶   ██  q q    half of it each
+attention
 
-With C bytes of cache and n ranks, a rank sends C (n-1)/n in a step of `remote_pages`, and that over
-the bandwidth of the link is the least time; `local` reads C from memory. Between two GPUs the link
-is five to fifty times slower than memory, and so is a step that has to wait for all pages. Expect
-`remote_pages` last by far and `remote_attention` near `local`: each rank computes for all, but on
-1/n of the pages, and what it sends does not grow with the document. On two H100s over NVLink, with
-262,144 tokens, `remote_pages` is 0.21x and `remote_attention` 1.15x. What remains are two small
-collectives a layer, of which each costs its latency: with a short document that is all, and it is
-what `--sweep pages` shows.
+                █ a page that the rank keeps     q a question
+                ░ a page that it receives, and drops    a an answer
+```
 
-On a CPU, link and memory are the same memory, but a byte that is sent is copied several times, and
-the order is the same.
+| variant | what changes | expected (two H100s, NVLink) | why |
+|---|---|---|---|
+| `local` | every rank keeps the whole cache | baseline, 3.41 ms | reads C bytes at the speed of memory; a new token goes to every copy |
+| `remote_pages` | a page is on one rank; a layer's pages are gathered | 0.21x | C (n-1)/n bytes over the link, five to fifty times slower than memory |
+| `remote_attention` | a page is on one rank, which attends to it for all | 1.15x | each computes for all, on 1/n of the pages; only questions and answers travel |
 
-Pages gathered while the layer before still computes cost less; never less than C over the link.
-Remote pages are worth it where they come seldom: fetched once, then kept, as for a prefix that is
-read by many tokens. Then they are a cache that has to be told of new tokens again.
+## One document, many questions
+
+Generating a token reads the keys and values of all tokens before it: the cache. Many requests begin
+with the same long document, whose cache can be kept once. Each rank answers questions of its own
+about one document of `pages` pages of `page` tokens. In every step rank 0 adds a token, which all
+have to see; who misses it answers from a stale page.
+
+## Why the answer stays the same
+
+Attention over parts is the mean of theirs. Each is weighted by its sum of weights, so a rank also
+sends the logarithm of that. What is sent does not grow with the document.
+
+## What each sends and keeps
+
+With C bytes of cache and n ranks, a rank sends in a step
+
+    remote_pages         C (n-1)/n
+    remote_attention     questions and answers
+
+and keeps C/n, or serves a document n times as long. The figures are for 262,144 tokens.
+
+## Where it does not help
+
+`remote_attention` has two small collectives a layer, and each costs its latency. With a short
+document that is all: see `--sweep pages`. On a CPU link and memory are the same memory, but a sent
+byte is copied several times. The order is the same.
+
+Gathering pages while the layer before computes makes `remote_pages` cheaper, never less than its
+bytes over the link. Remote pages pay where they come seldom: fetched once and kept, as for a prefix
+that many tokens read. Then they are a cache that has to be told of new tokens.
 """
 
 import torch
@@ -54,13 +74,13 @@ scenario = Scenario(
     ladder=True,
     item="answer",
     claim="arXiv 2606.01502: routing the query is often cheaper than moving the cache",
-    terms=("kv cache", "paged attention", "decode"),
+    terms=("kv cache", "paged attention", "decode", "prefix cache", "llm"),
 )
 
 
 @scenario.variant
 def local(lab, layers, heads, width, pages, page, questions):
-    """Every rank has the whole cache; a new token is sent to all."""
+    """Every rank keeps the whole cache, and reads its own; a new token is sent to all."""
     cache, queries, fresh = _make(lab, layers, heads, width, pages, page, questions)
     out = torch.empty_like(queries)
 
@@ -75,7 +95,7 @@ def local(lab, layers, heads, width, pages, page, questions):
 
 @scenario.variant
 def remote_pages(lab, layers, heads, width, pages, page, questions):
-    """Each page on one rank; a layer's pages are gathered before it attends to them."""
+    """Each page on one rank, not on all: a layer's pages are gathered before it attends to them."""
     cache, queries, fresh = _make(lab, layers, heads, width, pages, page, questions, lab.ranks)
     out = torch.empty_like(queries)
 
@@ -91,7 +111,7 @@ def remote_pages(lab, layers, heads, width, pages, page, questions):
 
 @scenario.variant
 def remote_attention(lab, layers, heads, width, pages, page, questions):
-    """Each page on one rank, which attends to it for all; answers are sent."""
+    """Each page on one rank, which attends to it for all: questions and answers are sent, no pages."""
     cache, queries, fresh = _make(lab, layers, heads, width, pages, page, questions, lab.ranks)
     out = torch.empty_like(queries)
 

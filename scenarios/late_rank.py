@@ -1,32 +1,55 @@
 """Late rank: every rank takes as long as the slowest, and no rank's times say which it is.
 
-Data-parallel ranks meet in every step, where gradients are all-reduced. A rank that comes late
-makes all others wait there, inside their backward. So every rank's step takes the same, and the
-early ranks have the *longer* backward: their own, and the waiting. Who goes by these times finds
-nobody, or the wrong rank. Two things tell: the time of each rank's own work, without the all-reduce
-(DDP's `no_sync()`), and when each arrives at it, which torch's flight recorder keeps; of a job of
-your own `gpulab --run -- torchrun ... train.py` shows it. The late rank is the one that waits
-least.
+**In short:** all ranks take equally long because the early ones wait, so look at each rank's own work: the late rank waits least.
 
-Here the cause is how documents of different length are dealt. `even` has documents of one length.
-In `one_late` each rank gets as many documents, and the last rank the long ones, `longer` times an
-even share of all rows, as happens when data is sorted by length. `balanced` deals the same
-documents by their rows: the longest first, each to the rank with the fewest rows. Other causes look
-the same from here: a slow data loader, a garbage collection, a rank that writes checkpoints or
-logs, a throttled GPU. Those are not balanced but removed.
+```text
+          forward and backward of one step
+even      rank 0  ████████│
+          rank 1  ████████│
+one_late  rank 0  ████▒▒▒▒▒▒▒▒│
+          rank 1  ████████████│
+balanced  rank 0  ████████│
+          rank 1  ████████│
 
-All three variants take the same rows and give the same gradients, which gpulab compares on every
-rank. For that the loss is divided by all rows. A mean over each rank's own rows, averaged by DDP,
-would count a row of the late rank for less: with unequal ranks it is wrong, and nothing fails.
+          █ own work   ▒ waiting, in the backward   │ all-reduced
+```
 
-The bound: a step takes at least the slowest rank's work, so `one_late` reaches 1/`longer` of `even`
-(0.67x) and `balanced` all of it. The link is no part of it: the default has 67 MB of gradients,
-0.22 ms at 300 GB/s (NVLink), 2.7 ms at 25 GB/s, mostly behind a backward of some 5 ms (an H100).
-The waiting is not on the link, though a profiler books it as all-reduce.
+| variant | what changes | expected (two H200s) | why |
+|---|---|---|---|
+| `even` | documents of one length | baseline, 8.70 ms | as many rows on each rank |
+| `one_late` | as many documents each, the long ones on the last rank | 0.70x | the bound is 1/`longer`, 0.67x: the slowest rank's work |
+| `balanced` | the same documents, dealt by their rows | as `even` (0.987x, undecided); 1.42x over `one_late` | the longest first, each to the rank with the fewest rows |
 
-The figures of `one_late` and `balanced`, from their builds: how many times as long as on the first
-rank the last one is in its backward, and in its own work (forward and backward, no all-reduce).
-With two ranks and `longer=1.5` the work is 3 to 1, and the backward of the late rank the shorter.
+## Why times name nobody
+
+Data-parallel ranks meet in every step, where gradients are all-reduced. The others wait there for a
+late rank, inside their backward. So every step takes the same, and the early ranks have the
+*longer* backward. Who goes by these times finds nobody, or the wrong rank. A profiler books the
+waiting as all-reduce.
+
+## What tells
+
+Each rank's own work, without the all-reduce (DDP's `no_sync()`), and when each arrives at it. The
+figures of `one_late` and `balanced` are of their builds, last rank to first. With two ranks and
+`longer=1.5` the own work is 3 to 1, and the backward of the late rank the shorter.
+
+torch's flight recorder keeps the arrivals. `gpulab --run -- torchrun ... train.py` shows them for a
+job of your own.
+
+## Where it does not help
+
+Unequal lengths, as from data sorted by length, can be dealt evenly. Other causes look the same from
+here: a slow data loader, a garbage collection, a rank that writes checkpoints or logs, a throttled
+GPU. Those are not balanced but removed.
+
+The link is no part of it. The default has 67 MB of gradients, 0.22 ms at 300 GB/s (NVLink), 2.7 ms
+at 25 GB/s. Most of that is behind a backward of some 5 ms (H100).
+
+## A mean that is wrong
+
+All variants take the same rows and give the same gradients, compared on every rank. For that the
+loss is divided by all rows. A mean over each rank's own rows, averaged by DDP, counts a row of the
+late rank for less: wrong with unequal ranks, and nothing fails.
 """
 
 from statistics import median
@@ -48,7 +71,7 @@ scenario = Scenario(
     item="row",
     no_effect_reason="the rows are dealt evenly, as in the baseline: no rank is late",
     claim="TraceML, issue 252: 200 ms late on one rank, backward 293.0, 292.2, 293.0, 293.1 ms",
-    terms=("stragglers",),
+    terms=("stragglers", "load imbalance", "flight recorder", "no_sync", "ddp"),
 )
 _DOCUMENTS = 8
 """Of each rank, where all get as many."""
@@ -57,21 +80,21 @@ _TIMED = 7
 
 @scenario.variant
 def even(lab, layers, width, rows):
-    """Documents of one length: as many rows on each rank."""
+    """Documents of one length, dealt by number: as many rows on each rank."""
     lengths = [rows // _DOCUMENTS] * (_DOCUMENTS * lab.ranks)
     return _gradients(lab, layers, width, lengths, _by_number(lengths))
 
 
 @scenario.variant
 def one_late(lab, layers, width, rows, longer):
-    """As many documents on each rank, the long ones on the last."""
+    """The same rows in unequal documents, dealt by number: the long ones are on the last rank."""
     lengths = _unequal(lab.ranks, rows, longer)
     return _gradients(lab, layers, width, lengths, _by_number(lengths))
 
 
 @scenario.variant
 def balanced(lab, layers, width, rows, longer):
-    """The same documents, dealt by their rows."""
+    """The documents of one_late, dealt by their rows: as many on each rank as in even."""
     lengths = _unequal(lab.ranks, rows, longer)
     return _gradients(lab, layers, width, lengths, _by_rows(lengths, lab.ranks))
 

@@ -1,27 +1,54 @@
 """Model pool: one copy of every model, where all processes can read it.
 
-A service offers more models than one process can keep, and each request names its model. Two ranks
-serve `requests` requests each in a step, of `models` models that are the same for all. `on_demand`
-keeps each model on one rank, and a rank that is asked for another one's model has it sent: a copy
-for each such request. `pooled` keeps all models in one piece of shared memory, which every process
-maps into its own: as many bytes in all, and nobody has to be asked. `replicated` keeps all models
-on every rank, which is the fastest and takes n times the memory.
+**In short:** shared memory keeps one copy for all processes and asks nobody; a GPU still has to fetch from it, over PCIe.
 
-A request of `on_demand` for a model on another rank moves W bytes of weights, and that over the
-bandwidth of the link is its least time: (n-1)/n of all requests, where they are spread evenly. On a
-CPU a pool has no link at all. Weights are read where they lie, as a rank's own are, so expect
-`pooled` and `replicated` to be equal, and `on_demand` several times slower: sent bytes are copied
-into a socket and out of it, and both ranks are busy with that.
+```text
+rank 0 is asked for model B
 
-On a GPU the pool is in host memory, page-locked so that the copy engine can read it, and every
-request copies its model over PCIe; `on_demand` has it sent from the memory of the other GPU. Over
-NVLink, five times as fast as PCIe, expect `on_demand` to be faster than `pooled` (2.7x on two
-H100s, and `replicated` 2.5x faster still); between GPUs with nothing but PCIe the two are alike.
-The pool is then what it is in serving systems: the place for all models that no GPU has room for,
-of which a GPU keeps those that are asked for most.
+on_demand   rank 0 [A C] ◀── B ── [B D] rank 1     4 models kept
+pooled      rank 0 ──▶ [A B C D] ◀── rank 1        4 models kept
+                  memory that both have mapped
+replicated  rank 0 [A B C D]  [A B C D] rank 1     8 models kept
+```
 
-A pool is shared: whoever writes to it changes the model of everyone. And a rank that computes with
-another model than was asked for is as fast as ever, so the answers are compared, on every rank.
+| variant | what changes | expected (two H100s, NVLink) | why |
+|---|---|---|---|
+| `on_demand` | a model is on one rank, and sent to another that is asked for it | baseline, 1.02 ms | (n-1)/n of all requests move W bytes over NVLink |
+| `pooled` | all models once, in memory that all ranks map | 0.37x; 0.26x in another run | every request copies W bytes over PCIe, a fifth of NVLink's bandwidth |
+| `replicated` | all models on every rank | 2.5x | nothing moves, for n times the memory |
+
+## Who has which model
+
+A service offers more models than a process can keep, and each request names its model. Each rank
+serves `requests` requests a step, of `models` models that are the same for all. A pool takes as many
+bytes in all as `on_demand`, and nobody has to be asked. Whoever writes to a pool changes the model
+of everyone.
+
+## On a CPU
+
+A pool has no link at all: weights are read where they lie, as a rank's own are. Expect `pooled` and
+`replicated` to be equal, and `on_demand` several times slower. Its bytes are copied into a socket
+and out of it, and both ranks are busy with that.
+
+## Where it does not help
+
+On a GPU the pool is in host memory, page-locked so that the copy engine can read it. A request takes
+at least, in the two variants,
+
+    on_demand    W (n-1)/n over the bandwidth between GPUs
+    pooled       W         over the bandwidth to the host
+
+so no size makes `pooled` win over NVLink while bytes decide. Between GPUs with nothing but PCIe the
+two are alike. Where models are small, latencies decide instead: a copy is one call, a transfer has
+to meet its sender. Look for the turn with `--sweep width=256,512,1024,2048`.
+
+A pool serves as it does in serving systems: it holds all models that no GPU has room for. A GPU
+keeps those that are asked for most.
+
+## What is checked
+
+A rank that computes with another model than was asked for is as fast as ever. So the answers are
+compared, on every rank.
 """
 
 import os
@@ -39,13 +66,13 @@ scenario = Scenario(
     ranks="ranks",
     item="request",
     claim="torch.multiprocessing: what is in shared memory goes to other processes without any copies",
-    terms=("shared memory between processes",),
+    terms=("shared memory between processes", "mmap", "pcie", "model serving"),
 )
 
 
 @scenario.variant
 def on_demand(lab, models, layers, width, batch, requests):
-    """Each model on one rank, which sends it to the rank that is asked for it."""
+    """Each model on one rank alone, which sends it to the rank that is asked for it."""
     weights = _models(models, layers, width)
     held = {}
     for model in range(lab.rank, models, lab.ranks):
@@ -72,7 +99,7 @@ def on_demand(lab, models, layers, width, batch, requests):
 
 @scenario.variant
 def pooled(lab, models, layers, width, batch, requests):
-    """All models once, in memory that all ranks share."""
+    """All models once, in host memory that all ranks have mapped: nobody sends them."""
     asked = _asked(lab, models, requests)
     pool = _shared(lab, (models, layers, width, width))
     if lab.rank == 0:
@@ -97,7 +124,7 @@ def pooled(lab, models, layers, width, batch, requests):
 
 @scenario.variant
 def replicated(lab, models, layers, width, batch, requests):
-    """All models on every rank."""
+    """All models on every rank: nothing moves, for as many copies as ranks."""
     weights = _models(models, layers, width).to(lab.device)
     asked = _asked(lab, models, requests)
 

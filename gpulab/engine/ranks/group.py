@@ -15,7 +15,10 @@ from gpulab.engine.ranks.where import RECORDED
 _SETTINGS = {
     "TORCH_FR_BUFFER_SIZE": str(RECORDED),
     "GLOO_SOCKET_IFNAME": "lo",  # all ranks are here, whatever the host's name resolves to
-    "NCCL_NVLS_ENABLE": "0",  # multicast needs rights that a shared host may not give
+    # Multicast needs rights that a shared host may not give.
+    "NCCL_NVLS_ENABLE": "0",
+    "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
+    "NVSHMEM_DISABLE_NVLS": "1",
     "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0",  # it would end rank 0, with what was measured
 }
 """What a user has set stays."""
