@@ -62,7 +62,7 @@ from gpulab import Scenario, Work
 
 scenario = Scenario(
     topic="distributed",
-    params={"ranks": 2, "batches": 4, "rows": 65536, "width": 256},
+    params={"ranks": 2, "batches": 4, "layers": 3, "rows": 65536, "width": 256},
     cpu={"batches": 8, "rows": 256, "width": 256},
     smoke={"batches": 5, "rows": 8, "width": 16},
     sweep={"width": (128, 256, 512, 1024)},
@@ -76,9 +76,9 @@ _BUFFERS = 2
 
 
 @scenario.variant
-def blocking(lab, batches, rows, width):
+def blocking(lab, batches, layers, rows, width):
     """Receive, compute, send: one after the other, with one buffer."""
-    stage = _Stage(lab, batches, rows, width)
+    stage = _Stage(lab, batches, layers, rows, width)
     arriving = torch.empty(rows, width, device=lab.device)
 
     def step():
@@ -97,15 +97,15 @@ def blocking(lab, batches, rows, width):
 
 
 @scenario.variant
-def double_buffered(lab, batches, rows, width):
+def double_buffered(lab, batches, layers, rows, width):
     """Two buffers: the next batch comes in, and the last result goes out, during the computation."""
-    return _double_buffered(lab, batches, rows, width, lab.group)
+    return _double_buffered(lab, batches, layers, rows, width, lab.group)
 
 
 @scenario.variant(needs=("cuda",))
-def before_all(lab, batches, rows, width):
+def before_all(lab, batches, layers, rows, width):
     """The same, with NCCL's kernels before all others: its streams have a higher priority."""
-    return _double_buffered(lab, batches, rows, width, _prior_group())
+    return _double_buffered(lab, batches, layers, rows, width, _prior_group())
 
 
 @cache
@@ -114,8 +114,8 @@ def _prior_group():
     return dist.new_group(backend="nccl", pg_options=options)
 
 
-def _double_buffered(lab, batches, rows, width, group):
-    stage = _Stage(lab, batches, rows, width)
+def _double_buffered(lab, batches, layers, rows, width, group):
+    stage = _Stage(lab, batches, layers, rows, width)
     arriving = torch.empty(_BUFFERS, rows, width, device=lab.device)
 
     def receive(index):
@@ -152,26 +152,31 @@ def _double_buffered(lab, batches, rows, width, group):
 class _Stage:
     """What this rank computes, and which ranks are before and after it."""
 
-    def __init__(self, lab, batches, rows, width):
+    def __init__(self, lab, batches, layers, rows, width):
         self.before = lab.rank - 1 if lab.rank > 0 else None
         self.after = lab.rank + 1 if lab.rank < lab.ranks - 1 else None
         weights = torch.Generator(lab.device).manual_seed(lab.rank)
-        self._weight = torch.randn(width, width, generator=weights, device=lab.device)
-        self._weight /= width**0.5
+        shape = layers, width, width
+        self._weights = torch.randn(shape, generator=weights, device=lab.device)
+        self._weights /= width**0.5
         self.batches = torch.randn(batches, rows, width, device=lab.device)
         self.results = torch.empty(batches, rows, width, device=lab.device)
+        self._between = torch.empty(2, rows, width, device=lab.device)
         self._lab = lab
 
     def compute(self, batch, index):
         with self._lab.useful():
-            torch.mm(batch, self._weight, out=self.results[index]).tanh_()
+            for layer, weight in enumerate(self._weights):
+                last = layer == len(self._weights) - 1
+                out = self.results[index] if last else self._between[layer % 2]
+                batch = torch.mm(batch, weight, out=out).tanh_()
 
     def work(self, step):
         batches, rows, width = self.batches.shape
         return Work(
             step,
             bytes=self.batches.nbytes,  # across each link
-            flops=2 * batches * rows * width**2,
+            flops=2 * batches * rows * width**2 * len(self._weights),
             dtype="fp32",
             items=batches,
             inputs=self.batches,
