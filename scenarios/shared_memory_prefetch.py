@@ -53,7 +53,8 @@ prevents it, so `direct` has one load at a time, too.
 ## What the source says
 
 The quick-start guide reports 1.24x for a version like `staged`. On an H200 it is 1.04x, and not by
-traffic. Run alone, `direct` took 4.1 % less than in turn with the others, which is as much. Look at the bandwidth, and at LDGSTS (cp.async) beside LDG, STS and LDS in the machine code.
+traffic. Run alone, `direct` took 4.1 % less time than in turn with the others, about as much.
+Look at the bandwidth, and at LDGSTS (cp.async) beside LDG, STS and LDS in the machine code.
 """
 
 import torch
@@ -171,8 +172,7 @@ def staged(lab, n, block, blocks_per_sm):
 
 @scenario.variant
 def async_copy(lab, n, block, blocks_per_sm):
-    """Through two tiles in place of one: the next one is copied by cp.async while this one is used.
-    """
+    """Through two tiles in place of one: the next one is copied by cp.async meanwhile."""
     return _work(lab, n, block, blocks_per_sm, cuda.kernel(f"async_copy<{block}>", threads=block))
 
 

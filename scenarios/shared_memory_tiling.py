@@ -1,6 +1,6 @@
 """Shared-memory tiling: a matmul is fast once each loaded number feeds many operations.
 
-**In short:** a tile in shared memory alone gains little on a GPU with an L1; an 8 x 8 tile in the registers of each thread gains sevenfold.
+**In short:** tiles in shared memory alone gain little over an L1 cache; 8 x 8 outputs in the registers of each thread gain sevenfold.
 
 ```text
 one thread, one step along k; a number is read for each a and b,
@@ -30,12 +30,12 @@ and its L1 serves one load of a warp:
 
     2 loads for each FMA: at most 1/2 FMA of 4 in a clock, an eighth of the roof
 
-All variants compute in fp32 without tensor cores.
+An FMA is a fused multiply-add. All variants compute in fp32 without tensor cores.
 
 ## Why tiled gains little
 
-Each number in shared memory is read 32 times there. GPUs that did not cache such loads gained
-several times. Today the L1 does much of this by itself: it is the same SRAM as shared memory, with
+Each number in shared memory is read 32 times there. Older GPUs, which did not cache such loads in
+the L1, gained several times. Today the L1 does much of this by itself: it is the same SRAM as shared memory, with
 the same 128 bytes a clock. The rest is that nothing in the inner loop misses, and that the compiler
 reads four numbers of a at once.
 
@@ -53,8 +53,10 @@ reads four numbers of a at once.
 
 b is larger than the L2 and is read again for each row of blocks. ncu counts 21 times the compulsory
 bytes in `naive`, 42 in `tiled` and 3 in `blocked`, whose blocks are 16 times as large. Even so DRAM
-was busy for 11 % of the time at most (H200). An H200 gains 1.42x and 7.1x. The guides say only:
-tile. Look at registers, and at loads beside FFMA in the machine code.
+was busy for 11 % of the time at most (H200). An H200 gains 1.42x and 7.1x.
+
+The guides advise to tile into shared memory. That is half of it: the other half are registers. Look
+at them, and at loads beside FFMA in the machine code.
 """
 
 import torch
