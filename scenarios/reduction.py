@@ -185,8 +185,7 @@ def warp_shuffle(lab, n, block, per_thread):
 
 @scenario.variant
 def vectorized(lab, n, block):
-    """The shuffles, with 16-byte loads, and few blocks, each of which goes through the whole array.
-    """
+    """The shuffles, with 16-byte loads and few blocks, each of which goes through the array."""
     first, second = (
         cuda.kernel("vectorized", threads=block),
         cuda.kernel("warp_shuffle", threads=1024),

@@ -27,8 +27,8 @@ Each thread normalizes one column, row after row:
 
 Nothing tells the compiler that `out` overlaps none of the others. So after each store it loads
 `mean` and `scale` again. These reloads come from the L1 and cost no memory traffic. It also may not
-move the load of a later row ahead of an earlier store. That costs time: a thread has one row under
-way, and waits for memory once a row.
+load a later row before an earlier store. That costs time: a thread has one row under way, and waits
+for memory once a row.
 
 `const float*` does not help. It says that nothing is written through this pointer, not that nobody
 writes there.

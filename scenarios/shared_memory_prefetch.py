@@ -26,9 +26,8 @@ Every variant computes y = 2 x + 1, and reads and writes each number once. ncu c
 for all. Shared memory is memory on the chip for the threads of a block. It is faster than device
 memory, but what is used once still comes from device memory once.
 
-`staged` adds to each 16 bytes a store, a load and two barriers, as code does whose threads share a
-tile. Here a thread reads only what it wrote itself. The result does not need the barriers: they are
-part of the pattern and of its price.
+`staged` adds to each 16 bytes a store, a load and two barriers. Here a thread reads only what it
+wrote itself, so the barriers are not needed: they are part of the pattern and of its price.
 
 ## What cp.async does
 
@@ -45,8 +44,9 @@ With 8 blocks of 256 threads `direct` has 32 KiB by itself.
 - Staging: where a tile is read more than once (`shared_memory_tiling`), or in another order.
 - Prefetching: where too few threads hide latency, as in a matmul whose threads need many registers.
 
-With one block for each SM `direct` has 4 KiB, and two tiles under way should be up to twice as fast
-as one: `--sweep blocks_per_sm`. More threads, or several loads in each, do the same with less code.
+With one block for each SM `direct` has only 4 KiB: there two tiles under way should be up to twice
+as fast as one (`--sweep blocks_per_sm`). More threads, or several loads in each, do the same with
+less code.
 The compiler unrolls such loops by itself. Here `#pragma unroll 1`
 prevents it, so `direct` has one load at a time, too.
 

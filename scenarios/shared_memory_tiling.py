@@ -30,24 +30,24 @@ and its L1 serves one load of a warp:
 
     2 loads for each FMA: at most 1/2 FMA of 4 in a clock, an eighth of the roof
 
-An FMA is a fused multiply-add. All variants compute in fp32 without tensor cores.
+An FMA is a fused multiply-add. None uses tensor cores.
 
 ## Why tiled gains little
 
 Each number in shared memory is read 32 times there. Older GPUs, which did not cache such loads in
 the L1, gained several times. Today the L1 does much of this by itself: it is the same SRAM as shared memory, with
-the same 128 bytes a clock. The rest is that nothing in the inner loop misses, and that the compiler
-reads four numbers of a at once.
+the same 128 bytes a clock. What remains is in the table: no misses in the inner loop, and four
+numbers of a in one load.
 
 ## What blocked does besides
 
-- The next tile travels into registers while this one is used. Two tiles in shared memory: one
-  barrier a tile.
+- The next tile travels into registers while this one is used. Shared memory holds two tiles, so one
+  barrier a tile suffices.
 - The tile of a is stored transposed, so that a thread's rows are neighbours. Without padding
-  (`--set pad=0`) a warp would write to 16 of the 32 banks, two threads to each, one after the other:
-  a bank conflict. Four floats after each row move half of them to the other 16.
-- About 128 registers a thread, so only a quarter of an SM's threads fit: enough, as 64 independent
-  FMAs hide their latency.
+  (`--set pad=0`) a warp writes to 16 of the 32 banks, two threads to each in turn: a bank conflict.
+  Four floats after each row move half of them to the other 16.
+- About 128 registers a thread let a quarter of an SM's threads fit: enough, as 64 independent FMAs
+  hide their latency.
 
 ## Where the bytes go
 

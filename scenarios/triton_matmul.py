@@ -3,7 +3,7 @@
 **In short:** a tile must be large enough to feed the tensor cores from the L2, and tiles that run together should share operands.
 
 ```text
-132 tiles at work, row by row:     the same in groups of 8 rows:
+tuned: row by row, 132 tiles       grouped: 8 rows, 132 tiles
 ████████████████████████████████   █████████████████···············
 ████████████████████████████████   █████████████████···············
 ████████████████████████████████   █████████████████···············
@@ -25,12 +25,12 @@ loads 8,704 rows and columns       loads 5,248 rows and columns
 ## What the size of a tile decides
 
 All variants are one kernel, with bf16 operands and fp32 sums. Triton distributes a tile over threads
-and picks instructions. It does not choose the tile's size, how many warps share it, how many steps along k
-are under way (`num_stages`), or which tile a program computes. A tile of p x q does, in each step,
+and picks instructions. It does not choose the tile's size, its warps, how many steps along k are under
+way (`num_stages`), or the order of tiles. For each step along k a tile of p x q has
 
     2 p q FLOPs for 2 (p + q) bytes: 16 at 32 x 32, 85 at 128 x 256
 
-At 16 the tensor cores of an H200 (989 TFLOP/s) would need 62 TB/s from the L2, many times what it
+At 16 an H200's tensor cores (989 TFLOP/s) would need 62 TB/s from the L2, many times what it
 delivers. Hopper's fastest instruction, `wgmma`, computes 64 rows for four warps together; smaller
 tiles are left with Ampere's `mma.sync`. Larger tiles need registers: at 128 x 256 eight warps hold
 the sums in 128 registers of each thread, and one program fills an SM.
