@@ -51,8 +51,8 @@ second launch adds some microseconds, which a small array would notice.
 An H200's memory is faster, so the rest shows more: tree 105x, shuffles 1.05x over it, `vectorized`
 1.08x more. It reads 4.32 TB/s there, `in_triton` 0.985x of that, `torch_sum` 4.16 TB/s.
 
-The Triton guide shows the pattern without a figure. Look at the bandwidth, and at RED (atomics), BAR
-(barriers) and SHFL (shuffles) in the machine code.
+The Triton guide shows the pattern without a figure. Look at the bandwidth, and at RED (atomics),
+BAR (barriers) and SHFL (shuffles) in the machine code.
 """
 
 import torch

@@ -56,8 +56,8 @@ checks the promise. A call in place (`out` is `in`) breaks it. This kernel survi
 thread writes only what it has read; one that shifts or smooths would use old values.
 
 The quick-start guide says that `const __restrict__` optimizes loads. It also makes them
-LDG.CONSTANT, the read-only path, which on current GPUs is the same L1. The order is the gain: in the
-machine code LDG (load) and STG (store) take turns; in `restricted` all LDG come first.
+LDG.CONSTANT, the read-only path, which on current GPUs is the same L1. The order is the gain: in
+the machine code LDG (load) and STG (store) take turns; in `restricted` all LDG come first.
 """
 
 import torch

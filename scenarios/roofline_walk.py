@@ -53,16 +53,16 @@ them perfectly.
 
 ## What the flat roof takes
 
-An FMA takes 4 cycles, so one warp with one chain would use a quarter of its scheduler. Here a thread
-has the four chains of a float4, and up to 16 warps share a scheduler. The loop is unrolled to 128
-FMAs, so counting is 2 % of the instructions; up to F = 32 there is no loop. Without FMA half of the peak
-is lost: an addition or a multiplication alone takes as long as both.
+An FMA takes 4 cycles, so one warp with one chain would use a quarter of its scheduler. Here a
+thread has the four chains of a float4, and up to 16 warps share a scheduler. The loop is unrolled
+to 128 FMAs, so counting is 2 % of the instructions; up to F = 32 there is no loop. Without FMA half
+of the peak is lost: an addition or a multiplication alone takes as long as both.
 
 ## What the sources say
 
 The performance basics have low intensity memory-bound and high intensity compute-bound: read it off
-the plot. The functions differ, so nothing is compared. The Triton guide's pair is x + 1 and a cubic,
-`plus_one` and `cubic`. Both are far down the slope, where only fewer bytes help
+the plot. The functions differ, so nothing is compared. The Triton guide's pair is x + 1 and a
+cubic, `plus_one` and `cubic`. Both are far down the slope, where only fewer bytes help
 (`arithmetic_intensity`).
 """
 

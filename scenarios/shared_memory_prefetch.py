@@ -46,15 +46,14 @@ With 8 blocks of 256 threads `direct` has 32 KiB by itself.
 
 With one block for each SM `direct` has only 4 KiB: there two tiles under way should be up to twice
 as fast as one (`--sweep blocks_per_sm`). More threads, or several loads in each, do the same with
-less code.
-The compiler unrolls such loops by itself. Here `#pragma unroll 1`
-prevents it, so `direct` has one load at a time, too.
+less code. The compiler unrolls such loops by itself. Here `#pragma unroll 1` prevents it, so
+`direct` has one load at a time, too.
 
 ## What the source says
 
 The quick-start guide reports 1.24x for a version like `staged`. On an H200 it is 1.04x, and not by
-traffic. Run alone, `direct` took 4.1 % less time than in turn with the others, about as much.
-Look at the bandwidth, and at LDGSTS (cp.async) beside LDG, STS and LDS in the machine code.
+traffic. Run alone, `direct` took 4.1 % less time than in turn with the others, about as much. Look
+at the bandwidth, and at LDGSTS (cp.async) beside LDG, STS and LDS in the machine code.
 """
 
 import torch

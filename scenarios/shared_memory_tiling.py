@@ -30,14 +30,14 @@ and its L1 serves one load of a warp:
 
     2 loads for each FMA: at most 1/2 FMA of 4 in a clock, an eighth of the roof
 
-An FMA is a fused multiply-add. None uses tensor cores.
+An FMA is a fused multiply-add, here of fp32 on the ordinary cores: no variant uses tensor cores.
 
 ## Why tiled gains little
 
 Each number in shared memory is read 32 times there. Older GPUs, which did not cache such loads in
-the L1, gained several times. Today the L1 does much of this by itself: it is the same SRAM as shared memory, with
-the same 128 bytes a clock. What remains is in the table: no misses in the inner loop, and four
-numbers of a in one load.
+the L1, gained several times. Today the L1 does much of this by itself: it is the same SRAM as
+shared memory, with the same 128 bytes a clock. What remains is in the table: no misses in the inner
+loop, and four numbers of a in one load.
 
 ## What blocked does besides
 

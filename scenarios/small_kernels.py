@@ -27,9 +27,9 @@ reads the whole tensor and writes it back:
 
     32 kernels: 64 passes over memory      1 kernel: 2 passes
 
-On 1 MiB a GPU finishes a kernel in a microsecond or two. The host needs longer to launch it, and the
-device waits. `graphed` records the kernels in a CUDA graph and starts them by one launch: what it
-gains is the launches. One kernel also passes nothing through memory, or the L2, in between.
+On 1 MiB a GPU finishes a kernel in a microsecond or two. The host needs longer to launch it, and
+the device waits. `graphed` records the kernels in a CUDA graph and starts them by one launch: what
+it gains is the launches. One kernel also passes nothing through memory, or the L2, in between.
 
 ## Which cost counts
 

@@ -24,11 +24,11 @@ loads 8,704 rows and columns       loads 5,248 rows and columns
 
 ## What the size of a tile decides
 
-All variants are one kernel, with bf16 operands and fp32 sums. Triton distributes a tile over threads
-and picks instructions. It does not choose the tile's size, its warps, how many steps along k are under
-way (`num_stages`), or the order of tiles. For each step along k a tile of p x q has
+All variants are one kernel, with bf16 operands and fp32 sums. Triton distributes a tile over
+threads and picks instructions. It does not choose the tile's size, its warps, how many steps along
+k are under way (`num_stages`), or the order of tiles. For each step along k a tile of p x q has
 
-    2 p q FLOPs for 2 (p + q) bytes: 16 at 32 x 32, 85 at 128 x 256
+    2 p q FLOPs / 2 (p + q) bytes = 16 at 32 x 32, 85 at 128 x 256
 
 At 16 an H200's tensor cores (989 TFLOP/s) would need 62 TB/s from the L2, many times what it
 delivers. Hopper's fastest instruction, `wgmma`, computes 64 rows for four warps together; smaller
@@ -39,18 +39,19 @@ the sums in 128 registers of each thread, and one program fills an SM.
 
 `gpulab.tune` measures all ten in rounds, in random order, then the best few in pairs. One after the
 other, the first would run on a cool GPU and the last under its power cap. Several are within a
-percent or two; 64-wide tiles are not. At `--set n=1024` smaller tiles win: large ones leave most SMs
-idle.
+percent or two; 64-wide tiles are not. At `--set n=1024` smaller tiles win: large ones leave most
+SMs idle.
 
 ## What the order decides
 
-Programs that run together share loads through the L2. At n = 8192 and 128 x 256, a row of the result
-is 32 tiles. 132 SMs work on 4 rows of tiles, or on 8 rows by 16.5 columns:
+Programs that run together share loads through the L2. At n = 8192 and 128 x 256, a row of the
+result is 32 tiles. 132 SMs work on 4 rows of tiles, or on 8 rows by 16.5 columns:
 
     4 x 128 + 32 x 256 = 8,704      8 x 128 + 16.5 x 256 = 5,248
 
-So DRAM traffic falls from 2.2 to 1.3 GB, if they stay in step. That is well below what 1.5 ms allow:
-a few percent. Expect more at n = 16384 (`--sweep`), and nothing where both operands fit into the L2.
+Rows and columns of 8192 bf16 numbers, in 15.5 rounds, make 2.2 and 1.3 GB of DRAM traffic, if
+programs stay in step. That is well below what 1.5 ms allow, so expect a few percent. More at n =
+16384 (`--sweep`), and nothing where both operands fit into the L2.
 
 ## What the source says
 

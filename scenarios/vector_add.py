@@ -34,8 +34,8 @@ whose bytes are writes. Of a sum only a third are: hence 104 %.
 
 The torch.compile tutorial has Triton at 90-95 % of CUDA. That depends on which CUDA. On an H200
 `in_triton` is the *same* as `cuda_vectors`, and 1.25x as fast as `cuda_scalar`, the kernel of most
-first courses. Between two kernels at the roof of memory there is no 5-10 % to lose. In fp16 a thread
-of `cuda_scalar` loads 2 bytes at a time, and falls further behind.
+first courses. Between two kernels at the roof of memory there is no 5-10 % to lose. In fp16 a
+thread of `cuda_scalar` loads 2 bytes at a time, and falls further behind.
 
 A library's kernel is hard to beat at one operation, and easily at two, which it runs one after the
 other (`fused_softmax`).

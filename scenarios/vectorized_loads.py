@@ -27,12 +27,12 @@ misaligned   ██████│██████████            as o
 
 A warp's load of one float a lane asks for 128 bytes, of a float4 (four floats in one instruction)
 for 512. All bytes of the sectors are used in either case (`coalescing`). What changes is how many
-bytes are under way. Memory is saturated from
+bytes are under way. Memory is saturated when they are
 
     bandwidth x latency = 2.4 TB/s of reads x some 700 ns = about 1.7 MB
 
-on (a copy reads half of an H200's 4.8 TB/s). A full H200 has 270,000 threads: with a float each, 1.1
-MB at most. Threads that copy 4 bytes are also soon done: in the solo run only 69 % of their places
+A copy reads half of an H200's 4.8 TB/s. A full H200 has 270,000 threads: with a float each, 1.1 MB
+at most. Threads that copy 4 bytes are also soon done: in the solo run only 69 % of their places
 were taken.
 
 ## Where it does not help
@@ -43,10 +43,10 @@ with short ones do (`occupancy`).
 
 ## Alignment
 
-A float4 has to lie at a multiple of 16 bytes, or the kernel fails with "misaligned address". Tensors
-begin there; slices need not: `x[1:]` begins 4 bytes further. `misaligned` copies a head of up to
-three floats one by one, so that the rest is aligned, and a tail of fewer than four. Source and
-destination must be equally misaligned. Otherwise one of the two needs smaller pieces.
+A float4 has to lie at a multiple of 16 bytes, or the kernel fails with "misaligned address".
+Tensors begin there; slices need not: `x[1:]` begins 4 bytes further. `misaligned` copies a head of
+up to three floats one by one, so that the rest is aligned, and a tail of fewer than four. Source
+and destination must be equally misaligned. Otherwise one of the two needs smaller pieces.
 
 The compiler does not merge floats into 16 bytes by itself: it does not know how a pointer is
 aligned. Look for LDG.E, LDG.E.64 and LDG.E.128.
@@ -136,8 +136,7 @@ def one_float2(lab, n, block):
 
 @scenario.variant
 def one_float4(lab, n, block):
-    """16 bytes for each thread in one load, not 8: the longest load of a thread before Blackwell.
-    """
+    """16 bytes for each thread in one load, not 8: the longest load before Blackwell."""
     return _copied(lab, n, cuda.kernel("copy<float4>", threads=block), 4 * block)
 
 
