@@ -77,7 +77,7 @@ scenario = Scenario(
     ladder=True,
     claim="Triton guide: the reduction pattern, without a figure",
     no_effect_reason="the loads take longer than the tree, which other blocks' loads hide",
-    terms=("warp shuffle", "atomicadd", "tree"),
+    terms=("warp shuffle", "atomics", "atomicadd"),
 )
 cuda = CudaSource(r"""
 // What one thread adds up: every blockDim.x-th element of the piece that belongs to its block.
