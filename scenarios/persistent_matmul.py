@@ -1,36 +1,65 @@
 """Persistent matmul: as many programs as SMs, each of which computes many tiles.
 
-A matmul is usually launched with a program for each tile of the result. A program loads its first
-operands with nothing to compute, runs its loop along k, and at the end converts and stores its sums
-while its tensor cores idle. Where one program fills a streaming multiprocessor (SM), as with tiles
-of 128 x 256, no other program hides that: a latency of memory at the start of each tile, at its end
-64 KiB to store.
+**In short:** one program for each SM, which computes tile after tile, hides part of each tile's start and end: a few percent of a large matmul.
 
-`persistent` launches as many programs as the device has SMs, and each takes every so many-th tile.
-The loop around the same code saves starting a program, and waiting for a place on an SM.
-`flattened` makes one loop of both, over tiles and along k, by `tl.range(..., flatten=True)`: the
-compiler starts loads of the next tile while the last steps of this one run, and during its store.
-The tiles, their order and how many run at a time stay as they are. So does the tail: 2,048 tiles on
-132 SMs are 15.5 rounds, which take the time of 16.
+```text
+one SM, three tiles, time ─────────────────▶         not to scale
 
-`by_tma` describes the matrices to the tensor memory accelerator (TMA) of Hopper and newer: one
-instruction loads a whole tile with its bounds, and no thread computes addresses or masks. The loop
-needs far fewer registers.
+one_tile    ▸▒▒██████░░ ▸▒▒██████░░ ▸▒▒██████░░
+persistent  ▸▒▒██████░░▒▒██████░░▒▒██████░░
+flattened   ▸▒▒██████░░██████░░██████░░
+                    ▒▒      ▒▒      loads of the next tile
 
-`specialized` adds `warp_specialize=True`, which divides warps into groups: some only load, others
-start matrix instructions or store. Triton does this by itself on data-center Blackwell, where sums
-are in a memory of the tensor cores and not in registers, and only for loads by TMA. Elsewhere the
-variant is skipped, and it has only been compiled so far.
+   ▸ start of a program   ▒ first loads of a tile, nothing to compute
+   █ loop along k         ░ store of the tile, tensor cores idle
+```
 
-The Triton guide names persistence among its techniques. Work for a tile grows with k, starting and
-ending it does not: at n = k = 8192 a tile takes some 90 us and a few of them can be hidden. On an
-H200 `persistent` gains 1.03x, and the next two rungs cannot be told from it: all are at the power
-cap, with cuBLAS, at its rate (measured here). At k = 512 a tile takes some 6 us, and more of it is
-to be gained: `--sweep k=256,512,1024,2048,8192`. A price: tiles are assigned before the start, so
-an SM that is slower, or that another stream uses, delays the whole result.
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `one_tile` | a program for each of the 2,048 tiles | baseline, 1.61 ms, 97 % of the bf16 roof | nothing hides the start and the end of a tile |
+| `persistent` | a program for each SM, with a loop over tiles | 1.03x | no start of a program, no wait for a place on an SM |
+| `flattened` | one loop over tiles and along k | 1.04x, not to be told from `persistent` | loads of the next tile start before this one is stored |
+| `by_tma` | one instruction loads a whole tile | 1.045x, the *same* as `flattened` | no thread computes addresses or masks; far fewer registers |
+| `specialized` | some warps only load, others start matrix instructions or store | skipped on an H200: needs a data-center Blackwell GPU; only compiled so far | each task has its own warps |
+| `cublas` | the library, for scale | 1.56 ms | its Hopper kernels have warps that only load, too |
 
-`cublas` is for scale; its kernels for Hopper have warps that only load as well. Look at the
-registers, and at cp.async against bulk copies in the code. Tiles are as in `triton_matmul`.
+## What a tile costs beside its arithmetic
+
+A program is one instance of a Triton kernel, and runs on a streaming multiprocessor (SM). It loads
+its first operands with nothing to compute. At the end it converts and stores its sums, 64 KiB, and
+the tensor cores idle. A program with a tile of 128 x 256 fills its SM, so no other program hides
+that.
+
+`persistent` launches as many programs as there are SMs. Program p of P takes the tiles
+
+    p, p + P, p + 2 P, ...
+
+`flattened` adds `tl.range(..., flatten=True)`: the compiler starts loads of the next tile while the
+last steps of this one run, and during its store. `by_tma` gives the matrices to the tensor memory
+accelerator (TMA, Hopper and newer), which computes addresses and bounds.
+
+## Why the gain is small here
+
+The work of a tile grows with k; starting and ending it does not. At k = 8192 a tile takes some 90
+us (H200), of which a few can be hidden. All variants, and cuBLAS, are at the power cap: the GPU
+lowers its clock, which leaves less to gain. At k = 512 a tile takes some 6 us, and more of it can
+be gained: `--sweep k=256,512,1024,2048,8192`.
+
+## What it does not change
+
+Tiles, their order, and how many run at a time. So the tail stays:
+
+    2,048 tiles / 132 SMs = 15.5 rounds, which take the time of 16
+
+A price: tiles are assigned before the start. An SM that is slower, or that another stream uses,
+delays the whole result.
+
+## What the source says
+
+The Triton guide names persistence and warp specialization, without a figure. Triton specializes
+warps by itself (`warp_specialize=True`), only for loads by TMA and where a memory of the tensor
+cores holds the sums. Look at the registers, and at cp.async against bulk copies in the code. Tiles
+are as in `triton_matmul`.
 """
 
 import torch
@@ -74,13 +103,15 @@ _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 @scenario.variant
 def one_tile(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, group):
-    """A program for each tile."""
+    """A program for each tile: each starts, computes its tile and ends. The baseline."""
     return _product(lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, _one)
 
 
 @scenario.variant
 def persistent(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, group):
-    """A program for each SM, with a loop over tiles around the loop along k."""
+    """A program for each SM, with a loop over tiles around the loop along k, in place of a program
+    for each tile.
+    """
     return _product(
         lab,
         (m, n, k),
@@ -95,7 +126,9 @@ def persistent(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, gr
 
 @scenario.variant
 def flattened(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, group):
-    """Both loops made one, so that loads of the next tile begin before this one is stored."""
+    """The two loops of `persistent` made one, so that loads of the next tile begin before this one
+    is stored.
+    """
     return _product(
         lab,
         (m, n, k),
@@ -110,7 +143,9 @@ def flattened(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, gro
 
 @scenario.variant
 def by_tma(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, group):
-    """The flattened loop with tiles loaded and stored by the tensor memory accelerator."""
+    """The flattened loop, with tiles loaded and stored by the tensor memory accelerator in place of
+    the threads.
+    """
     _require_tma(lab, n, k, least=(9, 0))
     return _through_tma(
         lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, split=False
@@ -119,7 +154,9 @@ def by_tma(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, group)
 
 @scenario.variant
 def specialized(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, group):
-    """Warps with different tasks: to load, to start matrix instructions, to store."""
+    """The kernel of `by_tma`, with warps of different tasks: to load, to start matrix instructions,
+    to store.
+    """
     _require_tma(lab, n, k, least=(10, 0))
     return _through_tma(
         lab, (m, n, k), dtype, (block_m, block_n, block_k, group), warps, stages, split=True
@@ -128,7 +165,7 @@ def specialized(lab, m, n, k, dtype, block_m, block_n, block_k, warps, stages, g
 
 @scenario.variant(against=None)
 def cublas(lab, m, n, k, dtype):
-    """torch.mm, which is cuBLAS."""
+    """torch.mm, which is cuBLAS: for scale, not compared."""
     return _work(lab, (m, n, k), dtype, lambda a, b, c: lambda: torch.mm(a, b, out=c))
 
 

@@ -1,28 +1,58 @@
 """Reduction: a sum is one read of memory, if its threads seldom wait for one another.
 
-All variants add up the same n floats into one. There is one FLOP for four bytes, so reading the
-array once is the limit, and whatever comes near to the memory's bandwidth is as fast as a sum can
-be. What differs is how millions of partial sums become one.
+**In short:** additions to one address wait for one another; a tree of additions costs so little that only reading the array counts.
 
-`atomics`: each thread adds up `per_thread` elements, and adds its sum to the result by an
-atomicAdd. All of these go to one address, and the L2 cache carries them out one after the other: 8
-million take 14.9 ms, one in about 3.5 cycles of the SMs (H200, measured here), a hundred times as
-long as reading the array. They also come in any order, so the last digits change from run to run,
-and each addition to a large number loses digits: so the tolerance is wider than usual.
+```text
+eight threads, each with a sum of its own:   a  b  c  d  e  f  g  h
 
-`shared_tree` adds up the sums of a block in shared memory, half of the threads adding the others'
-sums in each step, with a barrier after each. Each block writes one number, and a second launch with
-a single block adds those, in a fixed order: the result is the same in every run. It is 105x as fast
-(H200). `warp_shuffle` does it with shuffles, in which the 32 threads of a warp read each other's
-registers, and needs one barrier. This saves instructions, not bytes: 1.05x, since blocks in a tree
-mostly hide behind others' loads. `--sweep per_thread` has short blocks, whose trees weigh more.
+atomics       one address ◀ a ◀ b ◀ c ◀ d ◀ e ◀ f ◀ g ◀ h  8 in turn
 
-`vectorized` loads 16 bytes at a time, four such loads under way before the first is used. Four
-blocks for each SM go through the array together, one tree each in place of one for every 16 KiB:
-half the threads, and 1.08x more. It reads 4.32 TB/s, `torch_sum` (torch.sum, for scale) 4.16 TB/s
-(H200). `in_triton` is that in ten lines, by tl.sum: 0.985x of it. The second launch adds some
-microseconds, which a small array would notice. Look at the bandwidth, and at atomics (RED), BAR and
-SHFL in the machine code.
+shared_tree   a   b   c   d   e   f   g   h
+   step 1    +e  +f  +g  +h                 4 additions at once
+   step 2    +c  +d                         2 at once
+   step 3    +b                             1, and a holds the sum
+
+     after each step: shared_tree a barrier, warp_shuffle none
+```
+
+| variant | what changes | expected (H100) | why |
+|---|---|---|---|
+| `atomics` | each thread adds its sum to one number by atomicAdd | baseline, 14.9 ms, 1 % of the memory's roof | 8 million additions to one address wait for one another |
+| `shared_tree` | the sums of a block meet in a tree in shared memory | 81x, 184 us, 96 % of the roof | additions of a step run at once; one number a block is written |
+| `warp_shuffle` | threads of a warp read each other's registers | 82x; 1.01x over the tree | one barrier; fewer instructions, the same bytes |
+| `vectorized` | 16-byte loads, four under way; few blocks | 84x; 1.02x over `warp_shuffle`; 99 % of the roof | one tree for each of a few blocks, not one for every 16 KiB |
+| `in_triton` | the same in ten lines of Triton, by `tl.sum` | 84x, the *same* as `vectorized` | the same loads, the same roof |
+| `torch_sum` | the library's kernel, for scale | 181 us, 98 % of the roof | reads each byte once, too |
+
+## What limits a sum
+
+All variants add up the same n floats into one: one FLOP for 4 bytes. So reading the array once is
+the limit, and whatever comes near the memory's bandwidth is as fast as a sum can be. What differs
+is how millions of partial sums, one for each 16 elements, become one.
+
+## Why atomics are slow
+
+All atomics go to one address, and the L2 cache carries them out one after the other:
+
+    14.9 ms / 8.4 million threads = 1.8 ns, about 3.5 cycles of the SMs
+
+They come in any order, so the last digits change from run to run. Each addition to a large number
+loses digits, too. So the tolerance is wider than usual, and the result says *doubtful*.
+
+In the other variants each block writes one number, and a second launch with a single block adds
+those. The order is fixed: every run gives the same result.
+
+## Where it does not help
+
+Shuffles save instructions and barriers (one in place of one for each step). A block's tree mostly
+hides behind other blocks' loads. With short blocks the trees weigh more: `--sweep per_thread`. The
+second launch adds some microseconds, which a small array would notice.
+
+An H200's memory is faster, so the rest shows more: tree 105x, shuffles 1.05x over it, `vectorized`
+1.08x more. It reads 4.32 TB/s there, `in_triton` 0.985x of that, `torch_sum` 4.16 TB/s.
+
+The Triton guide shows the pattern without a figure. Look at the bandwidth, and at RED (atomics),
+BAR (barriers) and SHFL (shuffles) in the machine code.
 """
 
 import torch
@@ -47,7 +77,7 @@ scenario = Scenario(
     ladder=True,
     claim="Triton guide: the reduction pattern, without a figure",
     no_effect_reason="the loads take longer than the tree, which other blocks' loads hide",
-    terms=("warp shuffle", "atomics", "sum"),
+    terms=("warp shuffle", "atomics", "atomicadd"),
 )
 cuda = CudaSource(r"""
 // What one thread adds up: every blockDim.x-th element of the piece that belongs to its block.
@@ -120,7 +150,9 @@ __global__ void vectorized(const float* __restrict__ in, float* __restrict__ out
 
 @scenario.variant
 def atomics(lab, n, block, per_thread):
-    """One atomicAdd to the result for each thread."""
+    """One atomicAdd to the result for each thread, which has added up `per_thread` elements. The
+    baseline.
+    """
     kernel, (data, out), blocks = (
         cuda.kernel("atomics", threads=block),
         _data(lab, n),
@@ -131,8 +163,8 @@ def atomics(lab, n, block, per_thread):
 
 @scenario.variant
 def shared_tree(lab, n, block, per_thread):
-    """A tree in shared memory, with a barrier at each level; a second launch adds what the blocks
-    leave.
+    """A tree in shared memory in place of atomics, with a barrier at each level; a second launch
+    adds what the blocks leave.
     """
     first, second = (
         cuda.kernel("shared_tree", threads=block),
@@ -143,7 +175,7 @@ def shared_tree(lab, n, block, per_thread):
 
 @scenario.variant
 def warp_shuffle(lab, n, block, per_thread):
-    """The same, with shuffles within each warp: one barrier."""
+    """The tree by shuffles within each warp, in place of shared memory: one barrier."""
     first, second = (
         cuda.kernel("warp_shuffle", threads=block),
         cuda.kernel("warp_shuffle", threads=1024),
@@ -153,7 +185,7 @@ def warp_shuffle(lab, n, block, per_thread):
 
 @scenario.variant
 def vectorized(lab, n, block):
-    """Shuffles, 16-byte loads, and few blocks, each of which goes through the whole array."""
+    """The shuffles, with 16-byte loads and few blocks, each of which goes through the array."""
     first, second = (
         cuda.kernel("vectorized", threads=block),
         cuda.kernel("warp_shuffle", threads=1024),
@@ -165,8 +197,8 @@ def vectorized(lab, n, block):
 
 @scenario.variant(needs=("triton",))
 def in_triton(lab, n, block):
-    """Triton: each program goes through the array with as many threads and loads, and tl.sum is the
-    tree.
+    """Triton in place of CUDA C++: each program goes through the array with as many threads and
+    loads, and tl.sum is the tree.
     """
     (data, out), programs = (
         _data(lab, n),
@@ -195,7 +227,7 @@ if triton is not None:
 
 @scenario.variant(against=None)
 def torch_sum(lab, n):
-    """torch.sum."""
+    """torch.sum: for scale, not compared."""
     data, out = _data(lab, n)
     return _work(lambda: torch.sum(data, 0, keepdim=True, out=out), data, out)
 

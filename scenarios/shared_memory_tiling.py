@@ -1,34 +1,62 @@
 """Shared-memory tiling: a matmul is fast once each loaded number feeds many operations.
 
-A matrix product (matmul) of n x n has n/6 FLOPs for each byte of its operands, so memory bandwidth
-is not its limit. What limits a simple kernel is the way from on-chip memory to the registers. Every
-variant computes c = a b in fp32 on the ordinary cores, without tensor cores. All figures: 4096 x
-4096 on an H200, measured here.
+**In short:** tiles in shared memory alone gain little over an L1 cache; 8 x 8 outputs in the registers of each thread gain sevenfold.
 
-`naive` has one thread for each output, and reads two numbers from global memory for each
-multiply-add (FMA). A warp reads 32 neighbours of b and one number of a, so loads are coalesced, and
-most of them hit the L1 cache. An SM starts four FMAs of a warp in a clock, and its L1 serves one
-load of a warp: with two loads for each FMA at most an eighth of the fp32 roof, and it gets 9 %.
+```text
+one thread, one step along k; a number is read for each a and b,
+and c += a b, an FMA, is done for each c
 
-`tiled` copies 32 x 32 tiles of a and b into shared memory, and each number is read 32 times there.
-Older GPUs that did not cache such loads in the L1 gained several times. Today the L1 does much of
-this by itself, and shared memory is the same SRAM with the same 128 bytes a clock. What remains is
-that no load of the inner loop waits for a miss, and that the compiler reads four numbers of a at
-once, 5 loads for 4 FMAs in place of 8: 1.42x, 13 % of the roof.
+       b               b b b b b b b b     blocked: 8 x 8 outputs,
+     a c             a c c c c c c c c     16 numbers (4 loads of
+                     a c c c c c c c c     16 bytes) for 64 FMAs
+naive, tiled:        a c c c c c c c c
+1 output, 2          a c c c c c c c c
+numbers for          ... 4 more rows
+1 FMA
+```
 
-`blocked` changes the ratio: 7.1x over `naive`, 67 % of the roof. Each thread computes 8 x 8 outputs
-in registers, and a block 128 x 128: four 16-byte loads from shared memory feed 64 FMAs. The next
-tile travels from global memory into registers while this one is used, and shared memory holds two
-tiles, so one barrier per tile suffices. The tile of a is stored transposed, so that a thread's rows
-are neighbours. Without padding (`--set pad=0`), a warp would write to 16 of the 32 banks, two
-threads to each, one after the other (a bank conflict); four floats at the end of each row move half
-of them to the other 16. At about 128 registers a thread only a quarter of an SM's threads fit:
-enough, as 64 independent FMAs hide their latency.
+| variant | what changes | expected (H100) | why |
+|---|---|---|---|
+| `naive` | one thread for each output | baseline, 23.4 ms, 10 % of the fp32 roof | two loads for an FMA, mostly from the L1 |
+| `tiled` | tiles of 32 x 32 in shared memory | 1.45x, 15 % | no load waits for a miss; 5 loads for 4 FMAs, not 8 |
+| `blocked` | 8 x 8 outputs in registers, a block of 128 x 128 | 7.15x, 72 % | 4 loads of 16 bytes for 64 FMAs |
+| `cublas` | `torch.mm` with TF32 off, for scale | 2.66 ms, 86 % | chosen for the shape from many kernels |
 
-`cublas` is torch.mm with TF32 off, for scale: 81 %. b is larger than the L2, and is read again for
-each row of blocks. ncu counts 21 times the compulsory bytes in `naive`, 42 in `tiled` and 2.9 in
-`blocked`, whose blocks are 16 times as large; even so DRAM is busy for 11 % of the time at most.
-Look at registers, and at loads beside FFMA in the machine code.
+## What limits the simple kernel
+
+A matmul of n x n has n / 6 FLOPs for each byte of its operands, so memory bandwidth is not its
+limit. The way from on-chip memory to the registers is. An SM starts four FMAs of a warp in a clock,
+and its L1 serves one load of a warp:
+
+    2 loads for each FMA: at most 1/2 FMA of 4 in a clock, an eighth of the roof
+
+An FMA is a fused multiply-add, here of fp32 on the ordinary cores: no variant uses tensor cores.
+
+## Why tiled gains little
+
+Each number in shared memory is read 32 times there. Older GPUs, which did not cache such loads in
+the L1, gained several times. Today the L1 does much of this by itself: it is the same SRAM as
+shared memory, with the same 128 bytes a clock. What remains is in the table: no misses in the inner
+loop, and four numbers of a in one load.
+
+## What blocked does besides
+
+- The next tile travels into registers while this one is used. Shared memory holds two tiles, so one
+  barrier a tile suffices.
+- The tile of a is stored transposed, so that a thread's rows are neighbours. Without padding
+  (`--set pad=0`) a warp writes to 16 of the 32 banks, two threads to each in turn: a bank conflict.
+  Four floats after each row move half of them to the other 16.
+- About 128 registers a thread let a quarter of an SM's threads fit: enough, as 64 independent FMAs
+  hide their latency.
+
+## Where the bytes go
+
+b is larger than the L2 and is read again for each row of blocks. ncu counts 21 times the compulsory
+bytes in `naive`, 42 in `tiled` and 3 in `blocked`, whose blocks are 16 times as large. Even so DRAM
+was busy for 11 % of the time at most (H200). An H200 gains 1.42x and 7.1x.
+
+The guides advise to tile into shared memory. That is half of it: the other half are registers. Look
+at them, and at loads beside FFMA in the machine code.
 """
 
 import torch
@@ -145,25 +173,29 @@ __global__ void __launch_bounds__(256, 2) blocked(const float* __restrict__ a, c
 
 @scenario.variant
 def naive(lab, m, n, k):
-    """One thread for each output, two loads from global memory for each FMA."""
+    """One thread for each output, two loads from global memory for each FMA: the baseline."""
     return _matmul(lab, m, n, k, cuda.kernel("naive", threads=(32, 32)), 32)
 
 
 @scenario.variant
 def tiled(lab, m, n, k):
-    """Tiles of 32 x 32 in shared memory, two loads from it for each FMA."""
+    """Tiles of 32 x 32 in shared memory in place of global memory: still two numbers from it for
+    each FMA.
+    """
     return _matmul(lab, m, n, k, cuda.kernel("tiled", threads=(32, 32)), 32)
 
 
 @scenario.variant
 def blocked(lab, m, n, k, pad):
-    """8 x 8 outputs of a thread in registers: four 16-byte loads from shared memory for 64 FMAs."""
+    """8 x 8 outputs of a thread in registers, not one: four 16-byte loads from shared memory for 64
+    FMAs.
+    """
     return _matmul(lab, m, n, k, cuda.kernel(f"blocked<{pad}>", threads=256), 128)
 
 
 @scenario.variant(against=None)
 def cublas(lab, m, n, k):
-    """torch.mm, which is cuBLAS on a GPU, with TF32 off."""
+    """torch.mm, which is cuBLAS on a GPU, with TF32 off: for scale, not compared."""
     return _matmul(lab, m, n, k, lambda _, a, b, c, *sizes: torch.mm(a, b, out=c), 128)
 
 

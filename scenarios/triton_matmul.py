@@ -1,38 +1,63 @@
 """Triton matmul: the size of the tiles decides, then the order in which they are computed.
 
-In Triton a kernel is written for one tile of the result, and the compiler distributes it over
-threads, stages operands in shared memory and picks matrix instructions. What it does not choose is
-how large the tile is, how many warps share it, how many steps along k are in flight (`num_stages`),
-and which tile a program computes. All variants are one kernel with bf16 operands and fp32 sums;
-only these numbers differ.
+**In short:** a tile must be large enough to feed the tensor cores from the L2, and tiles that run together should share operands.
 
-`untuned` has tiles of 32 x 32, with Triton's default of 4 warps and 3 stages. A tile of p x q does
-2 p q FLOPs for each p + q numbers that it loads: at 32 x 32, 16 FLOPs for a byte. The tensor cores
-of an H200 (989 TFLOP/s) would need 62 TB/s from its L2 cache, many times what that delivers. The
-tile is also too small for their fastest instruction: Hopper's `wgmma` computes 64 rows for four
-warps together, and smaller tiles are left with `mma.sync`, that of Ampere.
+```text
+tuned: row by row, 132 tiles       grouped: 8 rows, 132 tiles
+████████████████████████████████   █████████████████···············
+████████████████████████████████   █████████████████···············
+████████████████████████████████   █████████████████···············
+████████████████████████████████   █████████████████···············
+████····························   ████████████████················
+································   ████████████████················
+································   ████████████████················
+································   ████████████████················
+loads 8,704 rows and columns       loads 5,248 rows and columns
+```
 
-`tuned` chooses among ten configurations (`gpulab.tune`): all are measured in rounds, in random
-order, then the best few in pairs; one after the other, the first would run on a cool GPU and the
-last under its power cap. Mostly 128 x 256 wins, 85 FLOPs for a byte, by `wgmma`: eight warps hold
-the sums in 128 registers of each thread, and stages of 24 or 48 KiB hide the latency of loads, so
-one program fills an SM. Look at the table: several are within a percent or two, 64-wide tiles are
-not, and what taking the second would cost. At `--set n=1024` it chooses smaller tiles: large ones
-leave most SMs idle.
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `untuned` | tiles of 32 x 32, 4 warps, 3 stages | baseline, 12.3 ms, 12 % of the bf16 roof | 16 FLOPs for a byte from the L2; no `wgmma` |
+| `tuned` | the best of ten configurations | 8.06x, 1.52 ms, 94 % | mostly 128 x 256: 85 FLOPs for a byte, by `wgmma` |
+| `grouped` | the order of tiles, and chosen anew | 8.42x, 1.46 ms; 1.04x over `tuned` | tiles at work together share more operands in the L2 |
+| `cublas` | the library, for scale | 1.44 ms | loads by TMA, tiles multicast to two SMs, warps that only load |
 
-`grouped` changes the order only, and chooses anew. Programs that run at the same time share what
-they load through the L2. Row by row, 132 tiles of 128 x 256 are 4 rows of tiles and all 32 columns
-at n = 8192: at each step along k they load slices of 8,704 rows of the operands. In groups of 8
-rows they cover 8 x 16.5 tiles, and load 5,248. So the traffic to DRAM falls from 2.2 to 1.3 GB, if
-they stay in step. That is well below what 1.5 ms allow, so expect a few percent at this size, and
-more at n = 16384, where a row is 64 tiles (`--sweep`). Where both operands fit into the L2 expect
-nothing.
+## What the size of a tile decides
 
-`cublas` is for scale. Its Hopper kernels load by the tensor memory accelerator (TMA), multicast
-tiles to two SMs and have warps that only load, which this kernel has not. On an H200 all of them
-are at the power cap, where the clocks fall until what is left is energy for each FLOP: 1.52 ms,
-1.46 ms and 1.44 ms in turn with the slow `untuned`, which lets the GPU cool, and 14 to 17 % more
-alone, as in the tuning (measured here).
+All variants are one kernel, with bf16 operands and fp32 sums. Triton distributes a tile over
+threads and picks instructions. It does not choose the tile's size, its warps, how many steps along
+k are under way (`num_stages`), or the order of tiles. For each step along k a tile of p x q has
+
+    2 p q FLOPs / 2 (p + q) bytes = 16 at 32 x 32, 85 at 128 x 256
+
+At 16 an H200's tensor cores (989 TFLOP/s) would need 62 TB/s from the L2, many times what it
+delivers. Hopper's fastest instruction, `wgmma`, computes 64 rows for four warps together; smaller
+tiles are left with Ampere's `mma.sync`. Larger tiles need registers: at 128 x 256 eight warps hold
+the sums in 128 registers of each thread, and one program fills an SM.
+
+## How it is tuned
+
+`gpulab.tune` measures all ten in rounds, in random order, then the best few in pairs. One after the
+other, the first would run on a cool GPU and the last under its power cap. Several are within a
+percent or two; 64-wide tiles are not. At `--set n=1024` smaller tiles win: large ones leave most
+SMs idle.
+
+## What the order decides
+
+Programs that run together share loads through the L2. At n = 8192 and 128 x 256, a row of the
+result is 32 tiles. 132 SMs work on 4 rows of tiles, or on 8 rows by 16.5 columns:
+
+    4 x 128 + 32 x 256 = 8,704      8 x 128 + 16.5 x 256 = 5,248
+
+Rows and columns of 8192 bf16 numbers, in 15.5 rounds, make 2.2 and 1.3 GB of DRAM traffic, if
+programs stay in step. That is well below what 1.5 ms allow, so expect a few percent. More at n =
+16384 (`--sweep`), and nothing where both operands fit into the L2.
+
+## What the source says
+
+Tiling and auto-tuning reach tensor-core throughput, says the Triton guide. On an H200 they reach
+cuBLAS and the power cap, where clocks fall. The slow `untuned` lets the GPU cool in between: alone
+the others take 14 to 17 % more time than in the table.
 """
 
 from functools import partial
@@ -80,25 +105,27 @@ _CONFIGS = [
 
 @scenario.variant
 def untuned(lab, m, n, k, dtype):
-    """Tiles of 32 x 32, Triton's default warps and stages, row by row."""
+    """Tiles of 32 x 32, Triton's default warps and stages, row by row: the baseline."""
     return _product(*_matrices(lab, m, n, k, dtype), tile="32x32x32", warps=4, stages=3, group=1)
 
 
 @scenario.variant
 def tuned(lab, m, n, k, dtype):
-    """The best of ten configurations, row by row."""
+    """The best of ten configurations in place of 32 x 32, row by row."""
     return tune(lab, _CONFIGS, partial(_product, *_matrices(lab, m, n, k, dtype), group=1))
 
 
 @scenario.variant
 def grouped(lab, m, n, k, dtype, group):
-    """The best of them in groups of rows, so that programs running together load less."""
+    """The best of them in groups of rows, not row by row, so that programs running together load
+    less.
+    """
     return tune(lab, _CONFIGS, partial(_product, *_matrices(lab, m, n, k, dtype), group=group))
 
 
 @scenario.variant(against=None)
 def cublas(lab, m, n, k, dtype):
-    """torch.mm, which is cuBLAS."""
+    """torch.mm, which is cuBLAS: for scale, not compared."""
     a, b, c = _matrices(lab, m, n, k, dtype)
     return _work(a, b, c, lambda: torch.mm(a, b, out=c))
 

@@ -1,30 +1,58 @@
 """Vector add: one FLOP for 12 bytes, so torch, Triton and CUDA C++ meet at the same roof.
 
-An addition of two fp32 arrays loads 8 bytes, does 1 FLOP and stores 4 bytes: 1/12 = 0.083
-FLOP/byte. In fp16 it is 1/6 (`--sweep dtype`). An H200 reaches its fp32 roof only from about 15
-FLOP/byte on, so here time is bytes over bandwidth, in whatever language the kernel is written.
-Nothing is left to compare but how well each keeps the memory busy, and the ceiling of a copy is
-about all there is: 104 % of it here, as a sum writes a third of its bytes and a copy half.
+**In short:** an addition takes bytes over bandwidth in any language, if each thread has enough bytes under way.
 
-`cuda_scalar` is the kernel of most first CUDA courses, one element for each thread. `cuda_vectors`
-loads 16 bytes in one instruction, 4 floats or 8 halves. `in_triton` does what `cuda_vectors` does,
-with as many threads and as many bytes for each: Triton knows that tensors begin at multiples of 16
-bytes, and makes 16-byte loads of a block by itself. The machine code of both has LDG.E.128.
+```text
+an element    a ████  b ████ ─▶ 1 FLOP ─▶ out ████     12 bytes
+
+what a thread loads, │ ends an instruction
+cuda_scalar   a ████│                  b ████│
+cuda_vectors  a ████████████████│      b ████████████████│
+in_triton     a ████████████████│      b ████████████████│
+   n odd      a ████│████│████│████│   b ████│████│████│████│
+                                                    █ 1 byte
+```
+
+| variant | what changes | expected (H200, fp32) | why |
+|---|---|---|---|
+| `in_torch` | `torch.add`, a kernel of the library | baseline, 370 us, 104 % of the roof of a copy | loads vectors |
+| `cuda_scalar` | CUDA C++, one element for each thread | 0.80x, 461 us, 83 % | too few bytes under way |
+| `cuda_vectors` | 16 bytes for each thread | *same*, 1.003x; 1.25x over `cuda_scalar` | four times the bytes under way |
+| `in_triton` | Triton, as many threads and bytes | *same*, 1.003x | makes 16-byte loads by itself |
+
+## What limits an addition
+
+It loads 8 bytes, does 1 FLOP and stores 4 bytes:
+
+    1 FLOP / 12 bytes = 0.083 FLOP/byte in fp32, 1/6 in fp16 (--sweep dtype)
+
+An H200 reaches its fp32 roof only from about 15 FLOP/byte on. So the time is bytes over bandwidth,
+and all that differs is how well a kernel keeps the memory busy. The roof is that of a copy, half of
+whose bytes are writes. Of a sum only a third are: hence 104 %.
+
+## Is Triton slower than CUDA?
 
 The torch.compile tutorial has Triton at 90-95 % of CUDA. That depends on which CUDA. On an H200
-`cuda_scalar` is at 80 % of the others, with too few bytes under way, and `in_triton` is the *same*
-as `cuda_vectors` (1.000x, measured here): between two kernels at the roof of memory there is no
-5-10 % to lose. In fp16 a thread of `cuda_scalar` loads 2 bytes at a time, and falls further behind.
-`in_torch` has vectors, too: a library's kernel is hard to beat at one operation, and easily at two,
-which it runs one after the other (`fused_softmax`).
+`in_triton` is the *same* as `cuda_vectors`, and 1.25x as fast as `cuda_scalar`, the kernel of most
+first courses. Between two kernels at the roof of memory there is no 5-10 % to lose. In fp16 a
+thread of `cuda_scalar` loads 2 bytes at a time, and falls further behind.
 
-What Triton knows of the length decides. An integer argument that is a multiple of 16 is compiled as
-one, any other as any number. Then the mask `place < n` may change from one element to the next, and
-every load is one of a single element: try `--sweep n`, which has a length that is one element
-shorter. `cuda_vectors` does not mind, as only the last thread of all does the tail one by one. In
-Triton the way out is a kernel that masks its last block only.
+A library's kernel is hard to beat at one operation, and easily at two, which it runs one after the
+other (`fused_softmax`).
 
-On a CPU there is only `in_torch`, and its share of the roof.
+## What Triton knows of the length
+
+Triton knows that tensors begin at multiples of 16 bytes, and turns a block into 16-byte loads
+(LDG.E.128 in the machine code, as in `cuda_vectors`). It compiles an integer argument that is a
+multiple of 16 as such, any other as any number. Then the mask `place < n` may change from one
+element to the next, and every load is of a single element.
+
+Try `--sweep n`, whose second length is one element shorter. `cuda_vectors` does not mind: only its
+last thread adds the tail one by one. In Triton, mask only the last block.
+
+## On a CPU
+
+There is only `in_torch`, and its share of the roof.
 """
 
 import torch
@@ -57,7 +85,7 @@ scenario = Scenario(
         "tutorial: Triton is 90-95 % of CUDA"
     ),
     no_effect_reason="they are all at the roof of memory",
-    terms=("triton", "axpy", "bandwidth"),
+    terms=("axpy", "memory bandwidth", "float4"),
 )
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16}
 _VECTOR = 16  # bytes of the longest load of a thread before Blackwell
@@ -109,20 +137,20 @@ __global__ void vectors(const T* __restrict__ a, const T* __restrict__ b, T* __r
 
 @scenario.variant
 def in_torch(lab, n, dtype):
-    """torch.add into an array that is there already."""
+    """torch.add into an array that is there already: the baseline."""
     return _work(lab, n, dtype, lambda a, b, out: torch.add(a, b, out=out))
 
 
 @scenario.variant(needs=("cuda", "cupy"))
 def cuda_scalar(lab, n, block, dtype):
-    """CUDA C++, one element for each thread."""
+    """CUDA C++ in place of the library, one element for each thread."""
     kernel = cuda.kernel(f"scalar<{dtype}>", threads=block)
     return _work(lab, n, dtype, lambda a, b, out: kernel(-(-n // block), a, b, out, n))
 
 
 @scenario.variant(needs=("cuda", "cupy"))
 def cuda_vectors(lab, n, block, dtype):
-    """CUDA C++, 16 bytes for each thread."""
+    """CUDA C++, 16 bytes for each thread in place of one element."""
     kernel = cuda.kernel(f"vectors<{dtype}>", threads=block)
     per_block = block * _VECTOR // _DTYPES[dtype].itemsize
     return _work(lab, n, dtype, lambda a, b, out: kernel(-(-n // per_block), a, b, out, n))
@@ -130,7 +158,9 @@ def cuda_vectors(lab, n, block, dtype):
 
 @scenario.variant(needs=("cuda", "triton"))
 def in_triton(lab, n, block, dtype):
-    """Triton, with as many threads, and as many bytes for each."""
+    """Triton in place of CUDA C++, with as many threads, and as many bytes for each, as
+    `cuda_vectors`.
+    """
     per_block = block * _VECTOR // _DTYPES[dtype].itemsize
     grid, warps = (triton.cdiv(n, per_block),), block // 32
     return _work(

@@ -1,38 +1,60 @@
 """Vectorized loads: 16 bytes in one instruction keep the memory busier than 4.
 
-A warp's load of one float per lane asks for 128 bytes, of a float4, four floats in one instruction,
-for 512. The sectors are the same, all used in full in either case (see `coalescing`). What changes
-is that a quarter of the instructions does it, and that each thread has four times the bytes under
-way. By Little's law memory is saturated when the bytes under way are bandwidth x latency: at 4.8
-TB/s, half of which is reads in a copy, and some 700 ns, about 1.7 MB of loads. A full H200 has
-270,000 threads at a time. With one float each that is 1.1 MB at most, which is too little, and with
-a float2 or float4 it is 2 or 4 MB.
+**In short:** memory is busy only if enough bytes are under way, and a 16-byte load has four times those of a 4-byte load.
 
-Measured here on an H200: `one_float` copies at 2.67 TB/s, 63 % of the roof, `one_float2` at 3.82
-TB/s (90 %) and `one_float4` at 4.24 TB/s (100 %), 1.59x as fast as the first. Threads that copy 4
-bytes are soon done, and in the solo run only 69 % of the places for them were taken. So expect a
-gain where few bytes are under way, and none once the memory is saturated: a card with 0.5 TB/s
-should be near its roof with single floats.
+```text
+loads under way if an H200 is full        █ 0.27 MB   │ 1.7 MB
 
-`four_float4` loads four float4s before it stores the first, and needs a quarter of the blocks. It
-shows that there is nothing left to gain: it is 5 % slower than `one_float4` (H200). `torch_copy` is
-the driver's copy of device memory, for scale, 4.20 TB/s. The bytes under way decide, not the number
-of threads, which is why few threads with long loads can do what many with short ones do (see
-`occupancy`).
+one_float    ████  │                      too few
+one_float2   ██████│██                    just enough
+one_float4   ██████│██████████            more than enough
+four_float4  ██████│██████████ ... four times as many a thread
+misaligned   ██████│██████████            as one_float4
+
+             │ what the memory needs: bandwidth x latency
+```
+
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `one_float` | 4 bytes for each thread | baseline, 403 us, 2.67 TB/s, 63 % of the roof | too few bytes under way |
+| `one_float2` | 8 bytes for each thread | 1.43x, 3.82 TB/s, 90 % | twice the bytes under way |
+| `one_float4` | 16 bytes for each thread | 1.59x, 4.24 TB/s, 100 % | the memory is saturated |
+| `four_float4` | four loads of 16 bytes before the first store | 1.51x; 0.95x of `one_float4` | nothing is left to gain |
+| `misaligned` | `one_float4` from a place between multiples of 16 bytes | 1.56x; 0.98x of `one_float4` | 17 sectors for 512 bytes, not 16; a head of single floats |
+| `torch_copy` | the driver's copy, for scale | 4.20 TB/s, 99 % | saturated, too |
+
+## Little's law
+
+A warp's load of one float a lane asks for 128 bytes, of a float4 (four floats in one instruction)
+for 512. All bytes of the sectors are used in either case (`coalescing`). What changes is how many
+bytes are under way. Memory is saturated when they are
+
+    bandwidth x latency = 2.4 TB/s of reads x some 700 ns = about 1.7 MB
+
+A copy reads half of an H200's 4.8 TB/s. A full H200 has 270,000 threads: with a float each, 1.1 MB
+at most. Threads that copy 4 bytes are also soon done: in the solo run only 69 % of their places
+were taken.
+
+## Where it does not help
+
+Where the memory is saturated: a card with 0.5 TB/s should be near its roof with single floats. The
+bytes under way decide, not the number of threads. So few threads with long loads can do what many
+with short ones do (`occupancy`).
+
+## Alignment
 
 A float4 has to lie at a multiple of 16 bytes, or the kernel fails with "misaligned address".
-Tensors begin at such a place, slices of them need not: `x[1:]` begins 4 bytes further. `misaligned`
-copies the same numbers, from and to places that lie `offset` floats behind an aligned one. Its
-kernel copies a head of up to three floats one by one, so that the rest is aligned, and a tail where
-fewer than four are left. It is 2 % slower than `one_float4` (H200): 512 bytes that start in the
-middle of a sector touch 17 sectors in place of 16. This works where source and destination are
-equally misaligned, as with the same slice of two tensors. Otherwise one of the two must be read or
-written by smaller pieces, whatever the head.
+Tensors begin there; slices need not: `x[1:]` begins 4 bytes further. `misaligned` copies a head of
+up to three floats one by one, so that the rest is aligned, and a tail of fewer than four. Source
+and destination must be equally misaligned. Otherwise one of the two needs smaller pieces.
 
-The 122 -> 242 GB/s of the performance basics are rates of a device, or of a size, where latency was
-the limit; the quick-start guide has 1.28x. Look at the machine code: LDG.E, LDG.E.64 and LDG.E.128.
-The compiler does not merge loads of floats into one of 16 bytes by itself, as it does not know how
-a pointer is aligned.
+The compiler does not merge floats into 16 bytes by itself: it does not know how a pointer is
+aligned. Look for LDG.E, LDG.E.64 and LDG.E.128.
+
+## What the sources say
+
+122 -> 242 GB/s (performance basics) are rates of a device, or of a size, where latency was the
+limit. The quick-start guide has 1.28x.
 """
 
 import torch
@@ -102,39 +124,39 @@ __global__ void copy_misaligned(const float* __restrict__ in, float* __restrict_
 
 @scenario.variant
 def one_float(lab, n, block):
-    """4 bytes for each thread."""
+    """4 bytes for each thread: the baseline."""
     return _copied(lab, n, cuda.kernel("copy<float>", threads=block), block)
 
 
 @scenario.variant
 def one_float2(lab, n, block):
-    """8 bytes for each thread."""
+    """8 bytes for each thread in one load, not 4."""
     return _copied(lab, n, cuda.kernel("copy<float2>", threads=block), 2 * block)
 
 
 @scenario.variant
 def one_float4(lab, n, block):
-    """16 bytes for each thread, the longest load of a thread before Blackwell."""
+    """16 bytes for each thread in one load, not 8: the longest load before Blackwell."""
     return _copied(lab, n, cuda.kernel("copy<float4>", threads=block), 4 * block)
 
 
 @scenario.variant
 def four_float4(lab, n, block):
-    """Four loads of 16 bytes for each thread, all under way before the first store."""
+    """Four loads of 16 bytes for each thread, not one, all under way before the first store."""
     return _copied(lab, n, cuda.kernel("copy_several<4>", threads=block), 16 * block)
 
 
 @scenario.variant(against="one_float4")
 def misaligned(lab, n, block, offset):
-    """One float4 for each thread, from a misaligned place on: a head and a tail of single
-    floats.
+    """One float4 for each thread, as in `one_float4`, from a misaligned place on: a head and a tail
+    of single floats.
     """
     return _copied(lab, n, cuda.kernel("copy_misaligned", threads=block), 4 * block, offset)
 
 
 @scenario.variant(against=None)
 def torch_copy(lab, n):
-    """The driver's copy, for scale."""
+    """The driver's copy: for scale, not compared."""
     data, out = torch.rand(n, device=lab.device), torch.empty(n, device=lab.device)
     return Work(lambda: out.copy_(data), bytes=8 * n, inputs=data)
 
