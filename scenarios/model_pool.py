@@ -1,6 +1,6 @@
 """Model pool: one copy of every model, where all processes can read it.
 
-**In short:** shared memory keeps one copy for all processes and asks nobody; a GPU still has to fetch from it, over PCIe.
+**In short:** shared memory keeps one copy for all processes and asks nobody; a GPU still fetches from it over PCIe, so large models lose.
 
 ```text
 rank 0 is asked for model B
@@ -11,11 +11,11 @@ pooled      rank 0 ──▶ [A B C D] ◀── rank 1        4 models kept
 replicated  rank 0 [A B C D]  [A B C D] rank 1     8 models kept
 ```
 
-| variant | what changes | expected (two H100s, NVLink) | why |
+| variant | what changes | expected (two H200s, NVLink) | why |
 |---|---|---|---|
-| `on_demand` | a model is on one rank, and sent to another that is asked for it | baseline, 1.02 ms | (n-1)/n of all requests move W bytes over NVLink |
-| `pooled` | all models once, in memory that all ranks map | 0.37x; 0.26x in another run | every request copies W bytes over PCIe, a fifth of NVLink's bandwidth |
-| `replicated` | all models on every rank | 2.5x | nothing moves, for n times the memory |
+| `on_demand` | a model is on one rank, and sent to another that is asked for it | baseline, 1.34 ms | (n-1)/n of all requests move W bytes over NVLink |
+| `pooled` | all models once, in memory that all ranks map | 2.3x | a copy is one call, and nobody has to be met; W is 0.5 MB here |
+| `replicated` | all models on every rank | 2.6x | nothing moves, for n times the memory |
 
 ## Who has which model
 
@@ -38,9 +38,10 @@ at least, in the two variants,
     on_demand    W (n-1)/n over the bandwidth between GPUs
     pooled       W         over the bandwidth to the host
 
-so no size makes `pooled` win over NVLink while bytes decide. Between GPUs with nothing but PCIe the
-two are alike. Where models are small, latencies decide instead: a copy is one call, a transfer has
-to meet its sender. Look for the turn with `--sweep width=256,512,1024,2048`.
+so `pooled` loses over NVLink where bytes decide: with a width of 2048 (34 MB) it was 0.37x and 0.26x
+(two H100s). Between GPUs with nothing but PCIe the two are alike. Models as small as the default are
+decided by latencies: a transfer has to meet its sender. Look for the turn with
+`--sweep width=256,512,1024,2048`.
 
 A pool serves as it does in serving systems: it holds all models that no GPU has room for. A GPU
 keeps those that are asked for most.
@@ -60,7 +61,7 @@ from gpulab import MiB, Scenario, Work
 
 scenario = Scenario(
     topic="distributed",
-    params={"ranks": 2, "models": 8, "layers": 2, "width": 2048, "batch": 16, "requests": 4},
+    params={"ranks": 2, "models": 8, "layers": 2, "width": 256, "batch": 16, "requests": 4},
     cpu={"width": 512, "batch": 4},
     smoke={"models": 4, "width": 64},
     ranks="ranks",

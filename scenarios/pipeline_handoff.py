@@ -13,11 +13,11 @@ buffered     link         111 222 333
              c = 4, s = 3:  3 (c + s) = 21 against 3 c + s = 15
 ```
 
-| variant | what changes | expected (two H100s, 32,768 rows of 512) | why |
+| variant | what changes | expected (two H200s) | why |
 |---|---|---|---|
-| `blocking` | receive, compute, send, one after the other | baseline, 2.93 ms | while a result travels neither neighbour computes |
-| `double_buffered` | two buffers: `irecv` before computing, `isend` behind it | 0.985x, undecided | NCCL's kernels wait for a matmul that fills all SMs |
-| `before_all` | the same, NCCL's streams with a higher priority | 1.07x | transfers begin at once, and take SMs from the matmul |
+| `blocking` | receive, compute, send, one after the other | baseline, 4.40 ms | while a result travels neither neighbour computes |
+| `double_buffered` | two buffers: `irecv` before computing, `isend` behind it | 1.04x | between the matmuls of a batch NCCL's kernels find SMs |
+| `before_all` | the same, NCCL's streams with a higher priority | 1.06x, undecided (1.00 to 1.09) | transfers begin at once, and take SMs from the matmuls |
 
 ## A stage, and its buffers
 
@@ -33,14 +33,14 @@ With c for the computation of a batch, and s for its bytes over the bandwidth, b
     double_buffered    b max(c, s)
 
 so 2x at most, where the two are equal. The default has 67 MB a batch, 0.2 ms at 350 GB/s (NVLink),
-2.7 ms at 25 GB/s (PCIe). Its 9 GFLOP take 0.2 ms at 45 TFLOP/s (fp32 on an H100). That is up to 2x
-with NVLink, 1.07x with PCIe. `--sweep width` shifts the balance: computing grows with its square, bytes
+2.7 ms at 25 GB/s (PCIe). Its 26 GFLOP take 0.6 ms at 45 TFLOP/s (fp32 on an H100). That is up to 1.3x
+with NVLink, 1.2x with PCIe. `--sweep width` shifts the balance: computing grows with its square, bytes
 with itself.
 
 ## Where it does not help
 
-NCCL moves bytes by kernels, which need SMs. A batch here is one matmul, which is there first and
-fills all SMs. The transfer begins with its last blocks, when little is left to hide it. With
+NCCL moves bytes by kernels, which need SMs. Where a batch is one matmul it is there first and fills
+all SMs, and nothing is hidden (0.985x, two H100s); here a batch is three, and little is. With
 `before_all` the matmul lacks what the transfer takes, and a transfer that waits for its neighbour
 holds its SMs. More is to be had where a stage has many short kernels, leaves SMs free, or sends
 without SMs (copy engines, a network card).
