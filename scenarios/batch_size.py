@@ -78,7 +78,7 @@ scenario = Scenario(
         "performance basics: 10x+ (87 to 1000+ MFLOP/s); quick-start guide: 8.5x at 256 (11K to "
         "95K MFLOP/s): the two contradict each other"
     ),
-    terms=("throughput", "ridge point", "weights", "oom", "out of memory"),
+    terms=("throughput", "ridge point", "weights", "out of memory"),
 )
 _ROWS = 2048
 
