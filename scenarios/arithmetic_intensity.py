@@ -1,6 +1,6 @@
 """Arithmetic intensity: FLOPs per byte rise when intermediate results stay in registers.
 
-**In short:** where memory is the limit, arithmetic is free, and what makes a chain of operations faster is moving fewer bytes.
+**In short:** where memory is the limit, arithmetic is free, so fuse a chain of operations to move fewer bytes.
 
 ```text
       loads    kernel             stores   bytes an element

@@ -24,7 +24,8 @@ q k^T, / sqrt(d), softmax, v    scores never leave the chip
 ## Why memory is the limit of `naive`
 
 Attention computes softmax(q k^T / sqrt(d)) v for each head. At a length L of 8192 the scores of a
-head take 128 MiB in bf16 and 256 MiB in fp32. Two such matrices exist at a time. In bf16:
+head take 128 MiB in bf16 and 256 MiB in fp32 (the torch.compile tutorial's figure). Two such
+matrices exist at a time. In bf16:
 
     FLOPs = 4 L^2 d, in two products
     bytes = 6 * 2 L^2
@@ -34,9 +35,10 @@ head take 128 MiB in bf16 and 256 MiB in fp32. Two such matrices exist at a time
 
 For each query it keeps the maximum of its scores so far and the sum of their exponentials. Where a
 new block raises the maximum, the sum and the output so far are scaled down to it. That is exact, no
-approximation. The limit becomes arithmetic: tensor cores, and exponentials, of which an SM of
-Hopper does only 16 in a clock. The best kernels compute the softmax of one block during the
-products of another. In `in_triton` the compiler does not.
+approximation, with the same two products; results differ by rounding only. The limit becomes
+arithmetic: tensor cores, and exponentials, of which an SM of Hopper does only 16 in a clock. The
+best kernels compute the softmax of one block during the products of another. In `in_triton` the
+compiler does not.
 
 ## What the source says, and what to try
 

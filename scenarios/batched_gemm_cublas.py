@@ -18,8 +18,8 @@ gemm_strided_batched   a1, b1, c1 and the      █ the same
 | variant | what changes | expected (H200: device; with the host) | why |
 |---|---|---|---|
 | `calls` | cublasSgemm for each product | baseline, 295 us; 362 to 534 us | each product has work for a few SMs; the next one waits |
-| `gemm_batched` | one cublasSgemmBatched, with arrays of pointers | 12 us, 25x; 16 to 23 us, 23x | one kernel for all products |
-| `gemm_strided_batched` | one cublasSgemmStridedBatched, with a distance | 0.98x to 1.04x of `gemm_batched`: *same* | the same kernel work; reading forty pointers is nothing beside the matrices |
+| `gemm_batched` | one call, with arrays of pointers | 12 us, 25x; 16 to 23 us, 23x | one kernel for all products |
+| `gemm_strided_batched` | one call, with the distance to the next matrix | 0.98x to 1.04x of `gemm_batched`: *same* | the same kernel work; reading forty pointers is nothing beside the matrices |
 | `bmm` | `torch.bmm`, for scale | 11 us; 12 to 15 us | the strided form; CuPy's call costs more Python than PyTorch's dispatcher |
 
 ## Two ways to lose time
@@ -35,10 +35,11 @@ after the other. By the device's clock only the second counts: *SM %* rises from
 
 ## Pointers or a distance
 
-- Pointers: the matrices may lie anywhere, but the three arrays must be in device memory. Here they
-  are made once. Code that makes them in every step pays for three copies from the host, which can
-  cost more than the product.
-- Distance: no arrays, but the matrices must lie at equal distances, as in one tensor.
+- Pointers (cublasSgemmBatched): the matrices may lie anywhere, but the three arrays must be in
+  device memory. Here they are made once. Code that makes them in every step pays for three copies
+  from the host, which can cost more than the product.
+- Distance (cublasSgemmStridedBatched): no arrays, but the matrices must lie at equal distances, as
+  in one tensor.
 
 ## Rows and columns
 

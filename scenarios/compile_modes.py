@@ -20,7 +20,8 @@ max_autotune        ▒▒▒▒ fuse  ▒▒▒▒▒▒▒▒ time kernels
 | `reduce_overhead` | the same kernels, as a CUDA graph | gains most of kernels that are short; compiles longer than `default` | one launch replays all |
 | `max_autotune` | tuned matmuls, as a CUDA graph | compiles longest by far | dozens of kernels are compiled and timed for each shape of a matmul |
 
-No factor stands here: this lesson has no recorded run of a GPU yet. On a CPU only `default` runs.
+No factor stands here: this lesson has no recorded run of a GPU yet. On a CPU the last two are
+skipped.
 
 ## What the modes do
 
@@ -51,8 +52,8 @@ same code: here those of all processes but the first.
 ## On a CPU
 
 There are no graphs, and `max-autotune` has matmuls of its own only for frozen weights. It makes the
-kernels of `default`, and leaves out the guards on input shapes (checks that they are those of the
-compilation), some microseconds a call. So both need CUDA here.
+kernels of `default`. It leaves out the guards on input shapes (checks that they are those of the
+compilation), which take some microseconds a call. So both need CUDA here.
 """
 
 import os

@@ -38,7 +38,7 @@ eager variant needs neither and does neither.
 - An optimizer whose step count lives on the host refuses.
 - Worse, because no error shows it: an `if` on data always takes the branch of the capture, and a
   Python number such as a learning rate is frozen.
-- A batch of another shape needs another graph.
+- A batch of another shape needs another graph, and each graph keeps its memory.
 
 ## Where it does not help
 
