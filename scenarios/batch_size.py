@@ -38,21 +38,20 @@ about ridge / 32, some 5 to 9x. Launches add to the cost of small batches in the
 
 ## Which size to choose
 
-Take the smallest batch that is nearly as fast per row as the fastest. A larger one costs latency
-and memory. The first that does not fit is reported as out of memory, which is no failure. Try
-`--set width=16 --set hidden=20000000` on a GPU (2 x 82 GB), `hidden=1000000` on a CPU with little
-memory. In training a larger batch also means fewer steps per epoch, and another learning rate.
+Take the smallest batch that is nearly as fast per row as the fastest. A larger one only costs
+latency and memory. The first that does not fit is reported as out of memory, which is no failure.
+Try `--set width=16 --set hidden=20000000` on a GPU (2 x 82 GB), `hidden=1000000` on a CPU with
+little memory. In training a larger batch also means fewer steps per epoch, and another learning
+rate.
 
 ## Where it helps less
 
 - Weights in a cache are not read from memory. So on a GPU `hidden` grows until they are four times
   the L2 (`--set caches=0` leaves it).
 - In fp32, without tensor cores, an H100's ridge is at some 34 rows. It still gained 3.9x from 32 to
-  2,048 rows, with weights in its L2: its small batches paid for launches and did not fill the
-  device.
-- On a CPU 32 rows keep a core busy. Layers are narrow there, so what batches share is the cost of
-  calls: 1.8-2.0x at 512 rows (one of our CPUs). 2,048 rows are slower again: too many for the
-  nearer cache.
+  2,048 rows, with weights in its L2: small batches paid for launches, and did not fill the device.
+- On a CPU 32 rows keep a core busy. Layers are narrow there, and batches share the cost of calls:
+  1.8-2.0x at 512 rows (our CPU). 2,048 rows are too many for its nearer cache, and slower.
 
 ## What the sources say
 

@@ -16,7 +16,7 @@ max_autotune        ▒▒▒▒ fuse  ▒▒▒▒▒▒▒▒ time kernels
 | variant | what changes | expected (on a GPU) | why |
 |---|---|---|---|
 | `eager` | no compiler | baseline | every operation is a call and a kernel, nine for each block |
-| `default` | `torch.compile(model)` | faster; least time to compile | element-wise operations and reductions fused; matmuls stay with the library |
+| `default` | fused kernels | faster; least time to compile | element-wise operations and reductions fused; matmuls stay with the library |
 | `reduce_overhead` | the same kernels, as a CUDA graph | gains most of kernels that are short; compiles longer than `default` | one launch replays all |
 | `max_autotune` | tuned matmuls, as a CUDA graph | compiles longest by far | dozens of kernels are compiled and timed for each shape of a matmul |
 

@@ -39,10 +39,10 @@ Where memory is the limit, `pointwise` gains at most its traffic:
 
     8 tensors / 3 tensors = 2.7x
 
-In a transformer and a CNN the share of the library calls bounds it, and a profile of the eager step
-shows that share in advance. A smaller batch gains more, as launches weigh more. fp32 gains less, as
-matmuls take longer. Here a GPU computes in bf16, a CPU in fp32; a CPU saves calls and memory
-traffic in the same way.
+In a transformer and a CNN the share of the library calls bounds it. A profile of the eager step
+shows it in advance. A smaller batch gains more, as launches weigh more. fp32 gains less, as matmuls
+take longer. Here a GPU computes in bf16, a CPU in fp32; a CPU saves calls and memory traffic in the
+same way.
 
 ## Where it does not help
 

@@ -3,14 +3,14 @@
 **In short:** a branch saves time only where all threads of a warp skip the expensive side together.
 
 ```text
-drawn with 4 warps of 8 threads, not 32            time is that of
+drawn with 8 threads a warp, not 32    expensive side runs in
 
 branch            █··█····  ·█···█··  ··█···█·  █····█··   4 warps
 predicated        █▒▒█▒▒▒▒  ▒█▒▒▒█▒▒  ▒▒█▒▒▒█▒  █▒▒▒▒█▒▒   4 warps
 sorted_branch     ████████                                 1 warp
 sorted_predicated ████████  ▒▒▒▒▒▒▒▒  ▒▒▒▒▒▒▒▒  ▒▒▒▒▒▒▒▒   4 warps
 
-█ needed    ▒ computed and thrown away    · thread switched off
+█: needed   ▒: computed and thrown away   ·: thread switched off
 ```
 
 | variant | what changes | expected (H200) | why |
