@@ -1,33 +1,59 @@
 """Arithmetic intensity: FLOPs per byte rise when intermediate results stay in registers.
 
+**In short:** where memory is the limit, arithmetic is free, so fuse a chain of operations to move fewer bytes.
+
+```text
+      loads    kernel             stores   bytes an element
+four  a, b ──▶ a + b         ──▶  u        12
+      u, a ──▶ u * a         ──▶  v        12
+      v, b ──▶ v + b         ──▶  u        12
+      u    ──▶ u * u         ──▶  out       8    44 in all
+two   a, b ──▶ (a + b) * a   ──▶  u        12
+      u, b ──▶ (u + b) ** 2  ──▶  out      12    24 in all
+fused a, b ──▶ all of it     ──▶  out      12    12 in all
+```
+
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `four_passes` | four kernels, one float a thread | baseline, 1.79 ms, 3.3 TB/s | 44 bytes an element; too few bytes under way |
+| `unrolled` | four elements a thread, loaded before the first is used | 1.31x, 4.3 TB/s | the same 44 bytes, more of them under way |
+| `float4` | those four in one load of 16 bytes | 1.31x; 1.00x over `unrolled` | how the four are loaded makes no difference |
+| `two_passes` | operations fused in pairs | 2.42x; 1.84x over `float4` | 24 bytes |
+| `fused` | one kernel | 4.83x; 3.68x over `float4` | 12 bytes, at 2.3 % of the fp32 roof |
+| `torch_eager` | the four operations in PyTorch | as fast as `float4` | for scale: the same 44 bytes |
+
+## Time is bytes over bandwidth
+
 All variants compute `out = ((a + b) * a + b) ** 2` of the same arrays: 4 FLOPs (floating-point
-operations) an element. Without fusion this is four operations one after the other, as an array
-library runs them, and each reads its inputs from memory and writes its result to it: 12 bytes an
-element for an operation of two arrays, 8 for the square. That is 44 bytes, and 4 / 44 = 0.09
-FLOP/byte. Memory is the limit by far: an H200 reaches the fp32 roof only from about 15 FLOP/byte
-on.
+operations) an element. Arithmetic intensity is FLOPs over the bytes moved to and from memory:
 
-Two rungs change how the bytes are moved, not how many. `unrolled` gives each thread four elements,
-all of whose loads are under way before the first is used. `float4` loads those four in one
-instruction. The intensity stays what it is: on the plot such a change moves a point up, towards the
-roof above it, never to the right, and gains what is left to that roof at most. On an H200 both are
-1.31x, from 3.3 to 4.3 TB/s: single floats leave too few bytes under way (see `vectorized_loads`),
-and how the four are loaded makes no difference (1.00x).
+    four kernels: 4 / 44 = 0.09 FLOP/byte
+    fused:        4 / 12 = 0.33 FLOP/byte
 
-The other two move fewer bytes. `two_passes` fuses the operations in pairs, `(a + b) * a` and `(u +
-b) ** 2`: 12 bytes each, 24 in all. `fused` has one kernel, which reads a and b once and writes out
-once: 12 bytes, 0.33 FLOP/byte. Time is bytes over bandwidth, so the gain over `float4` is 44 / 24 =
-1.8x and 44 / 12 = 3.7x. Measured here on an H200: 1.84x and 3.68x, hence 4.83x over `four_passes`,
-at 2.3 % of the fp32 roof. Left of the ridge, where that roof begins, FLOPs are free, and bytes are
-what to save. This is what torch.compile does with a chain of pointwise operations (see
-`small_kernels`), and what FlashAttention does with a softmax.
+Both lie far left of the ridge, where arithmetic becomes the limit: about 15 FLOP/byte on an H200 in
+fp32. There the gain over `float4` is that of the bytes:
+
+    two_passes: 44 / 24 = 1.8x
+    fused:      44 / 12 = 3.7x
+
+## Up, or to the right
+
+On the roofline plot, `unrolled` and `float4` move the point up, towards the roof above it. The
+intensity stays what it is, and what they gain ends at that roof (see `vectorized_loads`). Fusion
+moves the point to the right, under a higher part of the roof. torch.compile does this with a chain
+of pointwise operations (see `small_kernels`), and FlashAttention with a softmax.
+
+More FLOPs for the same bytes raise the intensity too, but make no program faster.
+
+## What the source says
 
 The performance basics name 3.4x, from an intensity of 0.25 to one of 3.00. Its five kernels compute
-five different functions, and its bytes are not those moved: an addition of two fp32 arrays does 1
-FLOP for 12 bytes, two loads and a store, which is 0.083 and not 0.25. More FLOPs for the same bytes
-are a higher intensity, too, but not a faster program. Here the function is the same in all
-variants, and each declares the bytes that it moves through memory. `torch_eager` is the same chain
-in PyTorch, for scale: as fast as `float4` (H200, measured here).
+five different functions, and its bytes are not those moved. An addition of two fp32 arrays does 1
+FLOP for two loads and a store:
+
+    1 / 12 = 0.083 FLOP/byte, not 0.25
+
+Here every variant computes the same function, and declares the bytes that it moves.
 """
 
 import torch
@@ -45,6 +71,7 @@ scenario = Scenario(
     sweep={"block": (64, 128, 256, 512, 1024)},
     claim="performance basics: 3.4x, from 0.25 to 3.00 FLOP/byte",
     ladder=True,
+    terms=("roofline", "fusion", "kernel fusion", "memory-bound", "float4"),
 )
 cuda = CudaSource(r"""
 struct Add {
@@ -114,7 +141,7 @@ def four_passes(lab, n, block):
 
 @scenario.variant
 def unrolled(lab, n, block):
-    """Four elements for each thread, in an unrolled loop: the same 44 bytes."""
+    """Four elements for each thread, in an unrolled loop, in place of one: the same 44 bytes."""
     add, multiply = (
         cuda.kernel("unrolled<Add>", threads=block),
         cuda.kernel("unrolled<Multiply>", threads=block),
@@ -124,7 +151,7 @@ def unrolled(lab, n, block):
 
 @scenario.variant
 def float4(lab, n, block):
-    """The four elements in one load of 16 bytes: the same 44 bytes."""
+    """The four elements in one load of 16 bytes, not four loads: the same 44 bytes in all."""
     add, multiply = (
         cuda.kernel("vectorized<Add>", threads=block),
         cuda.kernel("vectorized<Multiply>", threads=block),
@@ -134,7 +161,7 @@ def float4(lab, n, block):
 
 @scenario.variant
 def two_passes(lab, n, block):
-    """Two kernels of two operations each: 24 bytes."""
+    """Two kernels of two operations each: 24 bytes an element in place of 44."""
     first = cuda.kernel("vectorized<FirstTwo>", threads=block)
     last = cuda.kernel("vectorized<LastTwo>", threads=block)
     a, b, u, out = _arrays(lab, n, 2)
@@ -143,7 +170,7 @@ def two_passes(lab, n, block):
 
 @scenario.variant
 def fused(lab, n, block):
-    """One kernel: 12 bytes."""
+    """One kernel for all four operations: 12 bytes an element in place of 24."""
     kernel = cuda.kernel("vectorized<All>", threads=block)
     a, b, out = _arrays(lab, n, 1)
     return _work(n, 4 * block, 12, a, b, out, (kernel, a, b, out))

@@ -1,35 +1,60 @@
 """Attention: the scores are a matrix of length x length that need never reach memory.
 
-Attention computes softmax(q k^T / sqrt(d)) v for each head. Written as three operations it stores
-the scores: at a length of 8192, 128 MiB a head in bf16 and 256 MiB in fp32 (the torch.compile
-tutorial), and two such matrices exist at a time. The two products take 4 L^2 d FLOPs. Six times all
-scores are written or read, 2 L^2 bytes each in bf16: at d = 128 that is 43 FLOPs for a byte, far
-below the ridge of a GPU, so memory is the limit although the matrix products are large.
+**In short:** flash attention computes the scores block by block on the chip, so memory grows with the length, not with its square.
 
-Flash attention computes a block of the output at a time: a block of queries stays on chip, blocks
-of keys and values pass by, and the softmax is kept up to date. For each query it holds the maximum
-of its scores so far and the sum of their exponentials; where a new block raises the maximum, the
-sum and the output so far are scaled down to it. It is exact, not an approximation. Memory grows
-with L, not L^2, and the limit becomes arithmetic: the tensor cores, and the exponentials, of which
-an SM of Hopper does only 16 in a clock.
+```text
+naive                           flash
+        all L keys              a block of queries stays on the chip
+       ┌──────────────┐         ┌───┐
+all L  │ L x L scores │         │ q │◀─ k1 v1 ◀─ k2 v2 ◀─ k3 v3 ...
+queries│ in memory    │         └───┘
+       └──────────────┘         kept for each query, as blocks pass:
+written or read 6 times:        maximum, sum, output so far
+q k^T, / sqrt(d), softmax, v    scores never leave the chip
+```
 
-`naive` is these operations, and `math` PyTorch's own form of them: it converts bf16 inputs to fp32
-and checks for rows without any key, so it is slower and larger still. `flash` is FlashAttention-2
-on a GPU and a blocked loop on a CPU, `cudnn` a kernel of cuDNN. `sdpa_kernel` chooses among them;
-without it PyTorch takes one that supports the inputs, and `math` silently where no other does.
-`in_triton` is some forty lines. The compiler gives it Hopper's `wgmma`, but not what the best
-kernels do by hand: warps that only load, and the softmax of one block during the products of
-another.
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `naive` | products, scaling, softmax as separate operations | baseline, 2.80 ms, peak 2.2 GiB | scores go through memory six times |
+| `math` | PyTorch's own separate operations | 0.26x, peak 4.9 GiB | converts bf16 to fp32, checks for rows without any key |
+| `flash` | FlashAttention-2; on a CPU a blocked loop | 3.6x, peak 161 MiB | scores stay on the chip |
+| `cudnn` | a fused kernel of cuDNN | 6.9x, peak 160 MiB | the same, at 84 % of the roof of the tensor cores |
+| `in_triton` | a fused kernel of some forty lines | 5.5x, peak 160 MiB | uses Hopper's `wgmma` (matrix instructions), but no warps that only load |
+
+## Why memory is the limit of `naive`
+
+Attention computes softmax(q k^T / sqrt(d)) v for each head. At a length L of 8192 the scores of a
+head take 128 MiB in bf16 and 256 MiB in fp32 (the torch.compile tutorial's figure). Two such
+matrices exist at a time. In bf16:
+
+    FLOPs = 4 L^2 d, in two products
+    bytes = 6 * 2 L^2
+    at d = 128: 43 FLOP/byte, far below the ridge of a GPU
+
+## What flash attention does
+
+For each query it keeps the maximum of its scores so far and the sum of their exponentials. Where a
+new block raises the maximum, the sum and the output so far are scaled down to it. That is exact, no
+approximation, with the same two products; results differ by rounding only. The limit becomes
+arithmetic: tensor cores, and exponentials, of which an SM of Hopper does only 16 in a clock. The
+best kernels compute the softmax of one block during the products of another. In `in_triton` the
+compiler does not.
+
+## What the source says, and what to try
 
 The torch.compile tutorial promises 2-4x and O(N) memory. The factor depends on the length, and on
-what it is compared with: on an H200 `flash` is 3.6x over `naive`, `in_triton` 5.5x, `cudnn` 6.9x,
-and `math` takes four times as long as `naive` (measured here), with 161 MiB at their peak against
-2.2 and 4.9 GiB. Look at the peak beside the time, and use `--sweep length=512,1024,...`: once
-scores are the largest tensors, twice the length makes the peak of `naive` and `math` 4x, that of
-the others 2x. `--set backward=true` adds the backward pass: `naive` and `math` keep the weights for
-it; fused kernels keep one number for each query and compute the scores again, 14 L^2 d FLOPs in
-place of 12. The kernel in Triton is the forward pass alone. Where L is not much larger than d, less
-is gained.
+the baseline. With `--sweep length=512,1024,...` twice the length makes the peak of `naive` and
+`math` 4x, of the others 2x, once scores are the largest tensors.
+
+`--set backward=true` adds the backward pass (not in `in_triton`). `naive` and `math` keep their
+weights for it. Fused kernels keep one number for each query, and compute the scores again:
+
+    14 L^2 d FLOPs in place of 12
+
+## Where it helps less
+
+Where L is not much larger than d. And without `sdpa_kernel`, which chooses the kernel, PyTorch
+takes one that supports the inputs: `math`, silently, if no other does.
 """
 
 import math as numbers
@@ -63,7 +88,7 @@ scenario = Scenario(
     item="token",
     claim="torch.compile tutorial: 2-4x, O(N) memory in place of 256 MB a head at 8192",
     shows="memory",
-    terms=("flash attention", "sdpa"),
+    terms=("flash attention", "sdpa", "online softmax", "transformer"),
 )
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 _LOG2_E = numbers.log2(numbers.e)
@@ -90,7 +115,7 @@ def naive(lab, batch, heads, length, width, dtype, backward):
 
 @scenario.variant
 def math(lab, batch, heads, length, width, dtype, backward):
-    """scaled_dot_product_attention by separate operations."""
+    """scaled_dot_product_attention by separate operations too, in fp32 where the inputs are bf16."""
     return _of_torch(
         lab, (batch, heads, length, width), dtype, backward, SDPBackend.MATH, passes=(6, 7)
     )
@@ -98,7 +123,7 @@ def math(lab, batch, heads, length, width, dtype, backward):
 
 @scenario.variant
 def flash(lab, batch, heads, length, width, dtype, backward):
-    """scaled_dot_product_attention by FlashAttention-2."""
+    """scaled_dot_product_attention by FlashAttention-2: one kernel, no scores in memory."""
     return _of_torch(
         lab, (batch, heads, length, width), dtype, backward, SDPBackend.FLASH_ATTENTION
     )
@@ -106,7 +131,7 @@ def flash(lab, batch, heads, length, width, dtype, backward):
 
 @scenario.variant(needs=("cuda",))
 def cudnn(lab, batch, heads, length, width, dtype, backward):
-    """scaled_dot_product_attention by cuDNN."""
+    """scaled_dot_product_attention by cuDNN: one kernel, no scores in memory."""
     return _of_torch(
         lab, (batch, heads, length, width), dtype, backward, SDPBackend.CUDNN_ATTENTION
     )

@@ -1,33 +1,62 @@
 """Batch size: larger batches cost less per row, until arithmetic is the limit.
 
-Every variant takes the same 2,048 rows through a two-layer perceptron, in batches of its size. The
-weights are read once for each batch, whatever the number of rows: with 32 rows 64 times, with 2,048
-rows once. A small batch therefore waits for the weights, and each row costs half as much when the
-batch doubles, until the arithmetic takes longer than reading the weights. In fp16 a weight is 2
-bytes and costs 2 FLOPs per row, so a batch of n rows does n FLOPs per byte of weights. Both times
-are equal where n is the ridge point, the device's FLOP/s over its bytes/s: 150 to 300 rows on
-tensor cores of a data-center GPU. From there on the curve flattens: an H200 gained 1.9x at 64 rows,
-3.5x at 128, 5.2x at 256, and no more than 6.3x at 2,048. Since reading the weights is all that a
-small batch costs, about the ridge over 32 is the most to gain over 32 rows, some 5 to 9x. Launches
-add to the cost of small batches in the same way.
+**In short:** a batch reads all weights once, so more rows share that cost, until their arithmetic takes longer than the reading.
 
-This needs weights that come from memory, and a large L2 cache holds small ones: on a GPU `hidden`
-grows until they are four times the L2 (`--set caches=0` takes `hidden` as it is). The matrix
-products (matmuls) are in fp16 there. In fp32, without tensor cores, a weight is 4 bytes and its
-arithmetic takes 15 times as long on an H100, so that its ridge is at some 34 rows. It still gained
-3.9x from 32 to 2,048 rows, with weights that its L2 held: its small batches paid for launches and
-for kernels too small to fill the device.
+```text
+time of one batch: the longer of its two bars    (H200, ridge 160)
 
-The best size is the smallest batch that is nearly as fast per row as the fastest. A larger one
-gains no throughput and costs latency and memory. The first batch that does not fit is reported as
-out of memory, which is not a failure (try `--set width=16 --set hidden=1000000` on a CPU with
-little memory, `hidden=20000000` on a GPU: 2 x 82 GB). The performance basics and the quick-start
-guide report less than 1 TFLOP/s, so their devices were mostly idle: compare the share of the roof.
+batch_32   weights    ████████████████
+           arithmetic ▒▒▒
+batch_64   weights    ████████████████           twice the rows,
+           arithmetic ▒▒▒▒▒▒                     the same time
+batch_128  weights    ████████████████
+           arithmetic ▒▒▒▒▒▒▒▒▒▒▒▒▒
+batch_256  weights    ████████████████           from here on time
+           arithmetic ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒ grows with the rows
+```
 
-In training a larger batch is not free even below that size: there are fewer steps per epoch, and
-the learning rate has to be tuned again. On a CPU 32 rows keep one core's arithmetic busy. The
-layers are narrow there, so that larger batches share the cost of calls (1.8-2.0x at 512 rows,
-measured here); 2,048 rows are slower again, too many for its nearer cache.
+| variant | what changes | expected (H200, fp16, per row) | why |
+|---|---|---|---|
+| `batch_32` | 64 batches of 32 rows | baseline, 2.33 us a row | weights are read 64 times: 80 % of the memory's roof |
+| `batch_64` | 32 batches | 1.9x | half the reads; memory is still the limit |
+| `batch_128` | 16 batches | 3.5x | the same, just below the ridge |
+| `batch_256` | 8 batches | 5.2x | above the ridge: the limit is arithmetic |
+| `batch_512` | 4 batches | 5.7x | 90 % of the roof of the tensor cores |
+| `batch_1024` | 2 batches | 6.0x | little is left |
+| `batch_2048` | all rows in one batch | 6.3x; 5.5x sustained | weights are read once; at the roof |
+
+## Where the curve flattens
+
+Every variant takes the same 2,048 rows through a two-layer perceptron. In fp16 a weight is 2 bytes,
+and costs 2 FLOPs for each row. So a batch of n rows does n FLOPs per byte of weights. Reading and
+arithmetic take equally long at the ridge point:
+
+    n = FLOP/s of the device / bytes/s of its memory
+
+That is 150 to 300 rows on tensor cores of a data-center GPU. So the most to gain over 32 rows is
+about ridge / 32, some 5 to 9x. Launches add to the cost of small batches in the same way.
+
+## Which size to choose
+
+Take the smallest batch that is nearly as fast per row as the fastest. A larger one only costs
+latency and memory. The first that does not fit is reported as out of memory, which is no failure.
+Try `--set width=16 --set hidden=20000000` on a GPU (2 x 82 GB), `hidden=1000000` on a CPU with
+little memory. In training a larger batch also means fewer steps per epoch, and another learning
+rate.
+
+## Where it helps less
+
+- Weights in a cache are not read from memory. So on a GPU `hidden` grows until they are four times
+  the L2 (`--set caches=0` leaves it).
+- In fp32, without tensor cores, an H100's ridge is at some 34 rows. It still gained 3.9x from 32 to
+  2,048 rows, with weights in its L2: small batches paid for launches, and did not fill the device.
+- On a CPU 32 rows keep a core busy. Layers are narrow there, and batches share the cost of calls:
+  1.8-2.0x at 512 rows (our CPU). 2,048 rows are too many for its nearer cache, and slower.
+
+## What the sources say
+
+The performance basics and the quick-start guide report less than 0.1 TFLOP/s, and contradict each
+other. Their devices were mostly idle: compare the share of the roof.
 """
 
 import torch
@@ -48,50 +77,50 @@ scenario = Scenario(
         "performance basics: 10x+ (87 to 1000+ MFLOP/s); quick-start guide: 8.5x at 256 (11K to "
         "95K MFLOP/s): the two contradict each other"
     ),
-    terms=("throughput", "batching"),
+    terms=("throughput", "ridge point", "weights", "out of memory"),
 )
 _ROWS = 2048
 
 
 @scenario.variant
 def batch_32(lab, width, hidden, caches):
-    """32 rows a batch, 64 batches."""
+    """32 rows a batch: the weights are read 64 times."""
     return _perceptron(lab, width, hidden, caches, 32)
 
 
 @scenario.variant
 def batch_64(lab, width, hidden, caches):
-    """64 rows a batch."""
+    """64 rows a batch: half as many reads of the weights as with 32."""
     return _perceptron(lab, width, hidden, caches, 64)
 
 
 @scenario.variant
 def batch_128(lab, width, hidden, caches):
-    """128 rows a batch."""
+    """128 rows a batch: half as many reads as with 64."""
     return _perceptron(lab, width, hidden, caches, 128)
 
 
 @scenario.variant
 def batch_256(lab, width, hidden, caches):
-    """256 rows a batch."""
+    """256 rows a batch: half as many reads again; on an H200 arithmetic is now the limit."""
     return _perceptron(lab, width, hidden, caches, 256)
 
 
 @scenario.variant
 def batch_512(lab, width, hidden, caches):
-    """512 rows a batch."""
+    """512 rows a batch: twice as many as before, the same arithmetic per row."""
     return _perceptron(lab, width, hidden, caches, 512)
 
 
 @scenario.variant
 def batch_1024(lab, width, hidden, caches):
-    """1,024 rows a batch."""
+    """1,024 rows a batch: the weights are read twice."""
     return _perceptron(lab, width, hidden, caches, 1024)
 
 
 @scenario.variant
 def batch_2048(lab, width, hidden, caches):
-    """All 2,048 rows in one batch."""
+    """All 2,048 rows in one batch: the weights are read once."""
     return _perceptron(lab, width, hidden, caches, 2048)
 
 

@@ -1,36 +1,61 @@
 """Batched GEMM: cuBLAS computes forty small products in one call, in two ways.
 
-The lesson batched_matmul shows in PyTorch what one call for many small matrix products saves. Here
-are the functions of cuBLAS below that, called from Python through CuPy, without PyTorch's
-dispatcher. The products are the same, 32x256 by 256x256 in fp32 (GEMM is what BLAS calls a matrix
-product). TF32 is off, which is the default of a cuBLAS handle.
+**In short:** one batched call lets forty small products run side by side; whether it takes pointers or a distance makes no difference.
 
-`calls` calls cublasSgemm for each product. `gemm_batched` calls cublasSgemmBatched once. It takes
-three arrays of pointers, so the matrices may lie anywhere, but the arrays themselves must be in
-device memory. They are made once here; code that makes them in every step pays for three copies
-from the host, which can cost more than the product. `gemm_strided_batched` takes three addresses
-and the distance from each matrix to the next. It needs no arrays, but matrices at equal distances,
-as in one tensor. torch.bmm uses it, and `bmm` is that, for scale.
+```text
+                       the call gets           on the device
+calls                  a1 b1 c1 ─▶ a2 ...      █ █ █ █ ... 40 in turn
+                       40 times
 
-Forty calls lose time in two ways: on the host, for each call, and on the device, where a product of
-this size has work for a few SMs only, and the next one waits for it. Measured here on an H200: by
-the device's clock `calls` takes 295 us and `gemm_batched` 12 us, 25x. That is what products gain
-that run side by side: *SM %* rises from 2.5-4 to 33-46. With the host the two take 362 and 16 us in
-one run, 534 and 23 us in another: 23x in both. No more than 40x, the number of products, is to be
-expected. Between the two batched forms no difference was found (0.98x to 1.04x): both launch one
-kernel for all products, and reading forty pointers is nothing beside the matrices. `bmm` takes 11
-us by the device's clock, as they do, and 12 to 15 us with the host: here Python around the CuPy
-call takes longer than PyTorch's dispatcher.
+gemm_batched           [·a1 ·a2 ... ·a40]      █ 1 kernel:
+                       [·b1 ·b2 ... ·b40]      █ all 40 products
+                       [·c1 ·c2 ... ·c40]      █ side by side
 
-cuBLAS expects matrices by columns, and PyTorch has them by rows. A matrix by rows, read by columns,
-is its transpose, and (a b)^T = b^T a^T: so b is passed first, with n and m exchanged, and nothing
-needs to be transposed.
+gemm_strided_batched   a1, b1, c1 and the      █ the same
+                       distance to the next
+```
 
-The test data of the performance basics made every output zero. Such a test cannot fail, and
-measures something else: a GPU draws less power for zeros, and so has a higher clock (an H200 did
-894 TFLOP/s on zeros in bf16 and 788 on random numbers, measured here). Here the data is random, and
-all outputs are compared. What to look at: the speedup of each variant over the one above it, the
-device's time beside that of the step, and *SM %*.
+| variant | what changes | expected (H200: device; with the host) | why |
+|---|---|---|---|
+| `calls` | cublasSgemm for each product | baseline, 295 us; 362 to 534 us | each product has work for a few SMs; the next one waits |
+| `gemm_batched` | one call, with arrays of pointers | 12 us, 25x; 16 to 23 us, 23x | one kernel for all products |
+| `gemm_strided_batched` | one call, with the distance to the next matrix | 0.98x to 1.04x of `gemm_batched`: *same* | the same kernel work; reading forty pointers is nothing beside the matrices |
+| `bmm` | `torch.bmm`, for scale | 11 us; 12 to 15 us | the strided form; CuPy's call costs more Python than PyTorch's dispatcher |
+
+## Two ways to lose time
+
+A GEMM is a matrix product, here 32x256 by 256x256 in fp32 (TF32 is off, the default of a cuBLAS
+handle). Forty calls lose time on the host, for each call, and on the device, where products run one
+after the other. By the device's clock only the second counts: *SM %* rises from 2.5-4 to 33-46
+(H200). The gain is at most the number of products:
+
+    speedup <= 40
+
+`batched_matmul` shows the same in PyTorch. Here cuBLAS is called from Python through CuPy.
+
+## Pointers or a distance
+
+- Pointers (cublasSgemmBatched): the matrices may lie anywhere, but the three arrays must be in
+  device memory. Here they are made once. Code that makes them in every step pays for three copies
+  from the host, which can cost more than the product.
+- Distance (cublasSgemmStridedBatched): no arrays, but the matrices must lie at equal distances, as
+  in one tensor.
+
+## Rows and columns
+
+cuBLAS expects matrices by columns, PyTorch has them by rows. Read by columns, a matrix by rows is
+its transpose, and
+
+    (a b)^T = b^T a^T
+
+So b is passed first, with n and m exchanged, and nothing is transposed.
+
+## What the source says
+
+The performance basics name 31x, with test data that made every output zero. Such a test cannot
+fail, and measures something else. For zeros a GPU draws less power, so its clock is higher: an H200
+did 894 TFLOP/s on zeros in bf16, and 788 on random numbers (our own measurement). Here the data is
+random, and all outputs are compared.
 """
 
 import numpy as np
@@ -49,7 +74,7 @@ scenario = Scenario(
     item="product",
     claim="performance basics: 31x, with test data that made every output zero",
     no_effect_reason="both forms launch one kernel for all products",
-    terms=("gemm", "cublas", "strided batched"),
+    terms=("matmul", "bmm", "cublas", "strided batched", "cupy"),
 )
 N = 0  # CUBLAS_OP_N: the operand as it is, not transposed
 _FACTORS = np.array([1, 0], np.float32)
@@ -59,7 +84,7 @@ ALPHA, BETA = _FACTORS.ctypes.data, _FACTORS[1:].ctypes.data
 
 @scenario.variant
 def calls(lab, batch, m, k, n):
-    """cublasSgemm for each product."""
+    """cublasSgemm for each product: forty calls, forty kernels."""
     a, b, c = _operands(lab, batch, m, k, n)
     places = [tuple(map(torch.Tensor.data_ptr, matrices)) for matrices in zip(a, b, c, strict=True)]
     arguments = [
@@ -93,7 +118,7 @@ def gemm_strided_batched(lab, batch, m, k, n):
 
 @scenario.variant(against=None)
 def bmm(lab, batch, m, k, n):
-    """torch.bmm."""
+    """torch.bmm, for scale: the strided form, called by PyTorch."""
     a, b, c = _operands(lab, batch, m, k, n)
     return _work(lambda: torch.bmm(a, b, out=c), a, b, c)
 

@@ -1,30 +1,59 @@
 """Compile modes: default compiles fastest; the other modes may gain more per step.
 
-`default` fuses element-wise operations and reductions into generated kernels and leaves matrix
-products (matmuls) to the library. `reduce-overhead` makes the same kernels and adds CUDA graphs:
-the launches of a call are recorded once, and replayed with a single launch. `max-autotune` replays
-graphs too, and for each matmul it times a set of generated kernels against the library, to keep the
-fastest for these shapes.
+**In short:** each mode does what the one before does and something more, so it compiles longer, and only some steps gain by that.
+
+```text
+                    first calls: compile ─────────▶     each later step
+
+default             ▒▒▒▒ fuse                           ▸█ ▸█ ▸█ ▸█
+reduce_overhead     ▒▒▒▒ fuse  ▒ warm up  ▒ record      ▸█████
+max_autotune        ▒▒▒▒ fuse  ▒▒▒▒▒▒▒▒ time kernels
+                               ▒ warm up  ▒ record      ▸████
+
+      ▒ once     ▸ a launch by the host     █ a kernel     not to scale
+```
+
+| variant | what changes | expected (on a GPU) | why |
+|---|---|---|---|
+| `eager` | no compiler | baseline | every operation is a call and a kernel, nine for each block |
+| `default` | fused kernels | faster; least time to compile | element-wise operations and reductions fused; matmuls stay with the library |
+| `reduce_overhead` | the same kernels, as a CUDA graph | gains most of kernels that are short; compiles longer than `default` | one launch replays all |
+| `max_autotune` | tuned matmuls, as a CUDA graph | compiles longest by far | dozens of kernels are compiled and timed for each shape of a matmul |
+
+No factor stands here: this lesson has no recorded run of a GPU yet. On a CPU the last two are
+skipped.
+
+## What the modes do
+
+A matmul is a matrix product. `default` fuses what lies around matmuls. `reduce-overhead` records
+the launches of a call once in a CUDA graph, and replays them with one launch. `max-autotune`
+replays too. For each matmul it times generated kernels against the library's, and keeps the
+fastest.
+
+## What the source says
 
 The torch.compile tutorial says that `reduce-overhead` compiles fastest. That is wrong: it does all
-that `default` does, then one warm-up run, then the recording of the graph. `max-autotune` takes by
-far the longest on a GPU, since it compiles and times dozens of kernels for each shape of a matmul.
-The figure beside each variant is the time of its first three calls, which compile, record and
-replay, with an empty cache on disk and the compiler already loaded. The cache, of which each mode
-has one of its own, shortens later starts with the same code: here those of all processes but the
-first.
+that `default` does, then one warm-up run, then the recording.
 
-`reduce-overhead` gains where a step is many short kernels, as here, and the device waits for
-launches. It gains nothing where the kernels are long. It needs fixed shapes, keeps memory for the
-graph, copies inputs into buffers of its own, and overwrites its output in the next call: clone what
-has to be kept. `max-autotune` gains where the library is slow for a shape, or where a matmul can
-take in the operations after it. Compile seconds, divided by the seconds saved per step, are the
-number of steps after which a mode has paid for itself.
+The figure *compile seconds* is the time of the first three calls, with an empty cache on disk and
+the compiler already loaded. Each mode has a cache of its own. It shortens later starts with the
+same code: here those of all processes but the first.
 
-On a CPU there are no graphs, and `max-autotune` has matmuls of its own only for frozen weights: it
-makes the kernels that `default` makes, and leaves out the guards on input shapes (checks that they
-are those that the code was compiled for), which take some microseconds per call. So both need CUDA
-here, and `default` is what a CPU shows.
+## Which one pays
+
+    steps until it has paid = compile seconds / seconds saved per step
+
+- `reduce-overhead` gains where the device waits for launches, nothing where kernels are long. It
+  needs fixed shapes, keeps memory for the graph, and copies inputs into its own buffers. The next
+  call overwrites its output: clone what has to be kept.
+- `max-autotune` gains where the library is slow for a shape, or where a matmul can take in the
+  operations after it.
+
+## On a CPU
+
+There are no graphs, and `max-autotune` has matmuls of its own only for frozen weights. It makes the
+kernels of `default`. It leaves out the guards on input shapes (checks that they are those of the
+compilation), which take some microseconds a call. So both need CUDA here.
 """
 
 import os
@@ -51,7 +80,7 @@ scenario = Scenario(
         "TORCHINDUCTOR_VEC_ISA_OK": "1",
     },
     claim="torch.compile tutorial: reduce-overhead compiles fastest",
-    terms=("torch.compile", "max-autotune", "reduce-overhead"),
+    terms=("torch.compile", "max-autotune", "reduce-overhead", "inductor", "cuda graph"),
 )
 _CACHES = Path(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -66,19 +95,19 @@ def eager(lab, batch, width, layers, dtype):
 
 @scenario.variant(needs=("compiler",))
 def default(lab, batch, width, layers, dtype):
-    """torch.compile(model): fused kernels, without graphs or tuning."""
+    """torch.compile(model): fused kernels in place of single operations, without graphs or tuning."""
     return _work(lab, batch, width, layers, dtype, "default")
 
 
 @scenario.variant(needs=("cuda", "compiler"))
 def reduce_overhead(lab, batch, width, layers, dtype):
-    """mode="reduce-overhead": the same kernels, replayed as a CUDA graph."""
+    """mode="reduce-overhead": the kernels of `default`, replayed as a CUDA graph."""
     return _work(lab, batch, width, layers, dtype, "reduce-overhead")
 
 
 @scenario.variant(needs=("cuda", "compiler"))
 def max_autotune(lab, batch, width, layers, dtype):
-    """mode="max-autotune": tuned kernels, replayed as a CUDA graph."""
+    """mode="max-autotune": the fastest kernel for each matmul, replayed as a CUDA graph."""
     return _work(lab, batch, width, layers, dtype, "max-autotune")
 
 

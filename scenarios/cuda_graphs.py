@@ -1,30 +1,56 @@
 """CUDA graphs: record the launches of a training step once, replay them with one call.
 
-A training step of a small model is a hundred short kernels (functions on the GPU), and Python needs
-longer to launch each than the device to run it: the device waits for the host. A graph records
-(*captures*) the launches once and replays all of them with a single call. What remains is the time
-between kernels (roof "graph node").
+**In short:** where short kernels wait for Python to launch them, one replay of recorded launches removes the waiting.
 
-A graph replays *these* kernels on *these* addresses. So each batch is copied into a buffer that
-never moves, which is part of the time here, and the optimizer keeps its step count on the device
-(`capturable=True`), which takes more kernels (28 a step here: two divisions for each of 14
-tensors). The eager variant needs neither and does neither.
+```text
+        time ──────────────────────────────────────▶
+eager
+ host   ▸   ▸   ▸   ▸   ▸   ▸   ▸   ▸   ▸   ▸       launches each
+ device  █   █   █   █   █   █   █   █   █   █      waits between
+graphed
+ host   ▸▸                                          copy, replay
+ device  ▒██████████                                no waiting
 
-The gain is the time that the device waited: on an H200 the step fell from 15.4 to 2.53 ms (6.1x) as
-goodput rose from 13 % to 93 % (our own measurement). Long kernels hide their launches, and nothing
-is left to gain: sweep the width and watch it fall to 1, or a little below where the optimizer's
-extra passes weigh. The quick-start guide says 1.1-2x end to end. Its "up to 195x" needs a GPU idle
-for 99.5 % of the step, or a timer that does not wait.
+        ▸ a call by the host  █ a kernel  ▒ copy into the static batch
+```
 
-What needs the host inside the step cannot be captured. `loss.item()`, a copy from pageable memory
-or a `synchronize()` ends the capture, as nothing runs yet that could be waited for: `item_inside`
-tries one, and is skipped with CUDA's message. A library that sets itself up on its first call fails
-too, so three steps run before a capture, on another stream. An optimizer whose step count lives on
-the host refuses.
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `eager` | Python launches every kernel of every training step | baseline, 15.4 ms, goodput 13 % | the device waits for the host |
+| `graphed` | a copy into a buffer that never moves, and one replay | 6.1x, 2.53 ms, goodput 93 % | what remains is the time between kernels (roof "graph node") |
+| `item_inside` | reads the loss with `.item()` during a capture | skipped, with CUDA's message | nothing has run yet that could be waited for |
 
-Worse is what is captured and wrong: an `if` on data always takes the branch of the capture, a
-Python number such as a learning rate is frozen. A batch of another shape needs another graph. The
-lesson needs a CUDA device.
+Goodput is here the share of the time in which the device computes.
+
+## What a replay needs
+
+A graph replays *these* kernels on *these* addresses. So each batch is copied into the static
+buffer, which is part of the time here. The optimizer keeps its step count on the device
+(`capturable=True`), which takes more kernels: 28 a step, two divisions for each of 14 tensors. The
+eager variant needs neither and does neither.
+
+## What fails, and what goes wrong silently
+
+- `loss.item()`, a copy from pageable memory and `synchronize()` need the host inside the step: they
+  end the capture (the recording).
+- A library that sets itself up on its first call fails too. So three steps run before the capture,
+  on another stream.
+- An optimizer whose step count lives on the host refuses.
+- Worse, because no error shows it: an `if` on data always takes the branch of the capture, and a
+  Python number such as a learning rate is frozen.
+- A batch of another shape needs another graph, and each graph keeps its memory.
+
+## Where it does not help
+
+Long kernels hide their launches. Sweep the width, and watch the gain fall to 1. It falls a little
+below where the optimizer's extra passes weigh.
+
+## What the sources say
+
+The quick-start guide says 1.1-2x end to end. Its "up to 195x" needs a GPU that is idle for 99.5 %
+of the step, or a timer that does not wait:
+
+    gain <= 1 / (1 - idle share) = 1 / (1 - 0.995) = 200x
 """
 
 import subprocess
@@ -47,7 +73,7 @@ scenario = Scenario(
         "performance basics: 50-70 % of the launch overhead removed, < 1 us; quick-start guide: "
         "1.1-2x end to end, up to 195x; our own: 6.1x (H200)"
     ),
-    terms=("launch overhead", "graph capture", "replay"),
+    terms=("launch overhead", "graph capture", "capturable", "static buffer"),
 )
 
 
@@ -59,7 +85,7 @@ def eager(lab, width, batch, layers, batches):
 
 @scenario.variant
 def graphed(lab, width, batch, layers, batches):
-    """Each training step is one copy into the static batch, and one replay."""
+    """Each training step is one copy into the static batch, and one replay of the recorded launches."""
     return _training(lab, width, batch, layers, batches, graph=True)
 
 

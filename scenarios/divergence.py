@@ -1,37 +1,56 @@
 """Divergence: a warp takes the time of every side that at least one of its threads takes.
 
-The threads of a warp share an instruction stream. Where they disagree at a branch, the warp
-executes both sides one after the other, each with the other side's threads switched off. Here one
-side is expensive, a sum of powers of x in `terms` FMAs (fused multiply-adds), and the other is
-zero, as in the Triton guide's example. Of each hundred elements `percent` take the expensive side,
-at places drawn at random, the same in each hundred.
+**In short:** a branch saves time only where all threads of a warp skip the expensive side together.
 
-`branch`: with 25 % of the elements at random places, a warp of 32 without any on the expensive side
-is one of ten thousand (0.75^32). So almost every warp computes it, with three quarters of its
-threads switched off.
+```text
+drawn with 8 threads a warp, not 32    expensive side runs in
 
-`predicated` computes it for every element, and selects: no branch, no divergence. It is what
-`tl.where` does, in Triton, where both arguments are computed in full. Nothing is gained, since
-almost every warp did that already: 1.01x (H200, measured here). Its FLOP/s are four times as high,
-57 TFLOP/s and 91 % of the roof, but three quarters of them are thrown away. A rate says how busy
-the units are, and not whether the work was needed.
+branch            █··█····  ·█···█··  ··█···█·  █····█··   4 warps
+predicated        █▒▒█▒▒▒▒  ▒█▒▒▒█▒▒  ▒▒█▒▒▒█▒  █▒▒▒▒█▒▒   4 warps
+sorted_branch     ████████                                 1 warp
+sorted_predicated ████████  ▒▒▒▒▒▒▒▒  ▒▒▒▒▒▒▒▒  ▒▒▒▒▒▒▒▒   4 warps
 
-`sorted_branch` is the kernel of `branch` on the same elements in another order, in which neighbours
-take the same side. Whole warps agree, and three quarters of them skip it: 2.67x (H200). It is not
-4x because all elements are still read and written, which alone takes a tenth of the time of
-`branch`. That and a quarter of the arithmetic nearly add up to the 37 % that it takes: long runs of
-elements of one side leave little to overlap. The sorting is not in the step: it is free where the
-layout is chosen once, and costs several passes over memory where it is not.
+█: needed   ▒: computed and thrown away   ·: thread switched off
+```
 
-`sorted_predicated` computes both sides of sorted data: the order is worth nothing without a branch.
-It takes as long as `predicated`, and 2.65x as long as `sorted_branch` (H200): here a select loses,
-by what the skipped side costs.
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `branch` | a branch for each thread, elements in random order | baseline, 605 us | almost every warp takes the expensive side |
+| `predicated` | computes the expensive side for all, and selects | 1.01x: *same*; 57 TFLOP/s, 91 % of the roof | almost every warp did that already |
+| `sorted_branch` | `branch`, on elements sorted by side | 2.67x | whole warps agree: three quarters skip the expensive side |
+| `sorted_predicated` | the select, on sorted elements | as `predicated`; 2.65x as long as `sorted_branch` | order is worth nothing without a branch |
 
-What follows: a branch that whole warps agree on is cheap, and one on random data costs as much as
-the select. A select wins where both sides are a few instructions; there the compiler chooses it by
-itself. Look at the machine code for the branch (BRA) that skips the FMAs, and at the share of the
-fp32 roof. `--sweep percent` shows where a random branch pays: at 1 % a warp still takes the
-expensive side 32 times of 100.
+## What a warp does at a branch
+
+The 32 threads of a warp share an instruction stream. Where they disagree, the warp executes both
+sides one after the other, each with the other side's threads switched off. Here one side is a sum
+of powers in `terms` FMAs (fused multiply-adds), the other is zero. Of each hundred elements
+`percent` take the expensive side, at random places, the same in each hundred. At 25 % a warp
+without any is one of ten thousand:
+
+    0.75^32 = 0.0001
+
+## Why sorting gains less than 4x
+
+All elements are still read and written, which takes a tenth of the time of `branch`. That and a
+quarter of the arithmetic nearly add up to the 37 % of the time that is left. Long runs of one side
+leave little to overlap. The sorting is not timed: it is free where the layout is chosen once, and
+costs several passes over memory where it is not.
+
+## A rate is not a result
+
+`predicated` has four times the FLOP/s of `branch`, but three quarters are thrown away. A rate says
+how busy the units are, not whether the work was needed.
+
+## What the source says
+
+The Triton guide avoids divergence with `tl.where`, which computes both arguments in full. On random
+data it gains nothing, on sorted data it loses what the skipped side costs. A select wins where both
+sides are a few instructions; there the compiler chooses it by itself. The machine code shows the
+branch (BRA) that skips the FMAs.
+
+`--sweep percent` shows where a random branch pays. At 1 % a warp still takes the expensive side 32
+times of 100.
 """
 
 import torch
@@ -53,7 +72,7 @@ scenario = Scenario(
         "nearly every warp of random data has a thread on the expensive side, with or without a "
         "branch"
     ),
-    terms=("branch", "warp divergence", "predication"),
+    terms=("branch", "warp divergence", "predication", "tl.where", "select"),
 )
 _HUNDRED, _THRESHOLD = 100, 0.75
 cuda = CudaSource(r"""
@@ -92,7 +111,7 @@ def branch(lab, n, terms, percent, block):
 
 @scenario.variant
 def predicated(lab, n, terms, percent, block):
-    """The expensive side for every element, and a select."""
+    """The expensive side for every element, and a select in place of the branch."""
     kernel = cuda.kernel(f"predicated<{terms}>", threads=block)
     return _values(lab, n, terms, percent, block, kernel, all_computed=True)
 
@@ -107,7 +126,7 @@ def sorted_branch(lab, n, terms, percent, block):
 
 @scenario.variant
 def sorted_predicated(lab, n, terms, percent, block):
-    """The select, on the sorted elements."""
+    """The select of `predicated`, on the sorted elements of `sorted_branch`."""
     kernel = cuda.kernel(f"predicated<{terms}>", threads=block)
     return _values(lab, n, terms, percent, block, kernel, in_order=True, all_computed=True)
 

@@ -1,30 +1,55 @@
 """Dynamic shapes: code for fixed shapes is compiled again for every new shape.
 
-A step is one pass over six batches of different lengths, each variant with the same outputs, once
-everything is compiled. So the speedup is the steady state, and the figures beside it are what comes
-first: compilations, and the seconds of the first pass. Divide those seconds by the time that a pass
-saves: after so many passes compiling has paid. Compiled code is kept on disk, so those seconds are
-of a later process; the first one on a machine, or with another version, takes many times that
-(delete /tmp/torchinductor_USER, or the folder that TORCHINDUCTOR_CACHE_DIR names).
+**In short:** let lengths be symbolic, or pad batches to a few lengths, and a handful of compilations serves all shapes.
 
-Compiled code is made for the shapes it was traced with, and guards (checks of shapes and types) run
-at every call. With `dynamic=False` each new length is compiled anew, which takes seconds, and from
-then on the guards of one length after the other are tried. By default PyTorch compiles the first
-length as it is, and at the second one makes the dimension that has changed symbolic: two
-compilations serve all lengths. `dynamic=True` makes every dimension symbolic from the beginning,
-the width too, about which the compiler then knows less.
+```text
+first pass, six batches   ▒ this batch is compiled   · code exists
 
-Or the data is made to fit: pad each batch to one of a few lengths (buckets), and there are as many
-compilations as buckets. Padding is wasted work, 28 % more rows here, and moving each batch into its
-padded buffer is another pass over it: pad where the batch is put together anyway. CUDA graphs
-replay fixed addresses and so need fixed shapes: one graph for each bucket, its input copied in and
-its result copied out, which pays where launches take the time.
+length, % of longest   100   61   29   83   13   47   compilations
+recompiled               ▒    ▒    ▒    ▒    ▒    ▒   6
+automatic                ▒    ▒    ·    ·    ·    ·   2
+dynamic                  ▒    ·    ·    ·    ·    ·   1
+padded, graphed          ▒    ·    ▒    ·    ▒    ·   3
+  padded to            100  100   50  100   25   50
+```
 
-Pitfalls: past eight compilations of one function (`torch._dynamo.config.recompile_limit`) PyTorch
-runs it eagerly from then on, with only a warning; gpulab makes that an error. Look for the reasons
-with TORCH_LOGS=recompiles. Padding is only harmless where rows do not mix, as here: attention,
-means and batch norm need a mask. Eager code has none of these costs, and may win where shapes never
-come back.
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `eager` | not compiled | baseline, 585 us | every shape costs the same |
+| `recompiled` | `dynamic=False` | 2.1x after 6 compilations | a compilation for each length, then guards of one after the other |
+| `automatic` | the default | 2.2x after 2 | the second length makes that dimension symbolic |
+| `dynamic` | `dynamic=True` | 2.0x after 1 | every dimension is symbolic, the width too: the compiler knows less |
+| `padded` | batches padded to three lengths | 1.4x, *inconclusive*, after 3 | 28 % more rows, and another pass to move each batch |
+| `graphed` | as `padded`, each bucket a CUDA graph | 2.6x after 3 | one launch a batch; its input copied in and its result out |
+
+## Two times to tell apart
+
+A step is one pass over six batches, with the same outputs for all, once everything is compiled. So
+the speedup is the steady state. What comes first is reported beside it: compilations, and the
+seconds of the first pass.
+
+    passes until compiling has paid = those seconds / seconds saved per pass
+
+Compiled code is kept on disk, so those seconds are of a later process. The first one on a machine,
+or with another version, takes many times that. (Delete /tmp/torchinductor_USER, or the folder that
+TORCHINDUCTOR_CACHE_DIR names.)
+
+## Fixed, symbolic, or padded
+
+Compiled code is made for the shapes it was traced with. At every call guards check shapes and
+types. A symbolic dimension is one whose length the code takes as a variable.
+
+Padding makes the data fit one of a few lengths, the buckets. Pad where the batch is put together
+anyway: then the move costs nothing more. CUDA graphs replay fixed addresses, so they need fixed
+shapes: one graph for each bucket. They pay where launches take the time.
+
+## Pitfalls, and where it does not help
+
+- Past eight compilations of one function (`torch._dynamo.config.recompile_limit`) PyTorch runs it
+  eagerly, with only a warning; gpulab makes that an error. TORCH_LOGS=recompiles shows the reasons.
+- Padding is harmless only where rows do not mix, as here. Attention, means and batch norm need a
+  mask.
+- Eager code has none of these costs, and may win where shapes never come back.
 """
 
 from contextlib import contextmanager, nullcontext
@@ -43,7 +68,7 @@ scenario = Scenario(
     sweep={"rows": (512, 2048, 8192, 32768)},
     item="row",
     no_effect_reason="guards and padding cost as much as fused operations save",
-    terms=("recompile", "torch.compile", "bucketing", "padding"),
+    terms=("recompile", "torch.compile", "bucketing", "padding", "guards"),
 )
 _LENGTHS = (100, 61, 29, 83, 13, 47)
 """Of the batches, in percent of the longest."""
@@ -76,7 +101,7 @@ def dynamic(lab, rows, width):
 
 @scenario.variant(needs=("compiler",))
 def padded(lab, rows, width):
-    """Batches are padded to three lengths, and those are compiled."""
+    """Batches are padded to three lengths, and only those are compiled: fixed shapes, fewer of them."""
     compiled = torch.compile(_own("padded"), dynamic=False)
     return _passes(lab, rows, width, compiled, buckets=True)
 
