@@ -26,7 +26,8 @@ A graph replays the same kernels, with the same sizes, on the same addresses. So
 copied into a buffer that never moves. Here `captured_once` compares the shapes before that copy.
 Without that:
 
-- `static.copy_(batch)` refuses another shape. But it repeats a batch of *one* row into all rows, without an error.
+- `static.copy_(batch)` refuses another shape. But it repeats a batch of *one* row into all rows,
+  without an error.
 - Without the copy, the graph computes the batch before once more, without an error.
 
 ## What padding costs
