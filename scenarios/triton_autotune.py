@@ -82,12 +82,12 @@ _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _CONFIGS = [
     {"tile": tile, "warps": warps, "stages": stages}
     for tile, warps, stages in (
-        ("32x64x64", 4, 4),
-        ("64x64x64", 4, 4),
-        ("64x128x64", 4, 4),
-        ("128x128x64", 4, 3),
-        ("128x128x64", 8, 4),
         ("128x256x64", 8, 3),
+        ("128x128x64", 8, 4),
+        ("128x128x64", 4, 3),
+        ("64x128x64", 4, 4),
+        ("64x64x64", 4, 4),
+        ("32x64x64", 4, 4),
     )
 ]
 _CALLS = 10
