@@ -115,8 +115,19 @@ class _Driver:
     keep their code.
     """
 
-    def __init__(self, arch):
+    def __init__(self, arch, kernels):
         self._arch = arch
+        self._kernels = kernels
+
+    def get_benchmarker(self):
+        return self._launched_once
+
+    def _launched_once(self, call, quantiles):
+        """For `triton.autotune`: all that the device can do are as fast, so it takes the first."""
+        before = len(self._kernels)
+        call()
+        del self._kernels[before:]
+        return [0.0 for _ in quantiles]
 
     def get_current_target(self):
         return GPUTarget("cuda", self._arch, 32)
@@ -158,13 +169,15 @@ def _launches_recorded(arch, lab, kernels):
             raise OutOfResources(metadata.shared, MOST_SHARED_BYTES[arch], "shared memory")
         if (getattr(metadata, "tmem_size", None) or 0) > _TENSOR_MEMORY:
             raise OutOfResources(metadata.tmem_size, _TENSOR_MEMORY, "tensor memory")
+        if callable(grid):
+            grid = grid(kwargs)
         if not any(kernel.compiled is compiled for kernel in kernels):
             kernels.append(
                 CompiledKernel(function.__name__, arch, tuple(grid), lab.candidate, compiled)
             )
         return compiled
 
-    triton.runtime.driver.set_active(_Driver(arch))
+    triton.runtime.driver.set_active(_Driver(arch, kernels))
     try:
         with mock.patch.object(JITFunction, "run", record):
             yield

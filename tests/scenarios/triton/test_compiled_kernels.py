@@ -15,6 +15,7 @@ SLOW = [pytest.param(arch, marks=pytest.mark.slow) for arch in (80, 100)]
 NO_KERNEL = {
     **{("triton_matmul", "cublas", arch): "a library's" for arch in (80, 90, 100)},
     **{("persistent_matmul", "cublas", arch): "a library's" for arch in (80, 90, 100)},
+    **{("triton_autotune", "cublas", arch): "a library's" for arch in (80, 90, 100)},
     ("persistent_matmul", "by_tma", 80): "Ampere has no tensor memory accelerator",
     ("persistent_matmul", "specialized", 80): "Ampere has no tensor memory accelerator",
     ("persistent_matmul", "specialized", 90): "Triton specializes warps on Blackwell",
