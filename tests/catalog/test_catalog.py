@@ -42,7 +42,7 @@ LESSONS_BY_WORDS = {
     "PCIe": "pinned_memory",
     "launch overhead": "batched_matmul",
     "occupancy": "occupancy",
-    "tensor core": "precision",
+    "tensor core": "tensor_core_shapes",
     "fsdp": "hybrid_sharding",
     "spill": "launch_bounds",
     "straggler": "late_rank",

@@ -11,7 +11,11 @@ from gpulab.features.kernels.compiler import compile_kernel
 ALL = lessons()
 LESSONS = [entry for entry in ALL if "CudaSource(" in entry.source]
 NAMES = [entry.name for entry in LESSONS]
-SPILLS = {("launch_bounds", "four_blocks"), ("launch_bounds", "eight_blocks")}
+SPILLS = {
+    ("launch_bounds", "four_blocks"),
+    ("launch_bounds", "eight_blocks"),
+    ("register_remedies", "large_array"),
+}
 """What is there to spill."""
 
 

@@ -45,6 +45,14 @@ def energies(_, x, decays):
     return sums.square().sum(0)
 
 
+def squares(params, x):
+    terms, term = [], torch.zeros_like(x)
+    for _ in range(params["values"]):
+        term = term * x + 1
+        terms.append(term)
+    return (torch.stack(terms) - torch.stack(terms).mean(0)).square().sum(0)
+
+
 def point(variant, x):
     if variant == "plus_one":
         return x + 1
@@ -64,6 +72,7 @@ FORMULAS = {
     "loop_unrolling": lambda params, x: series(x, params["terms"]),
     "occupancy": lambda _, x: 2 * x + 1,
     "reduction": lambda _, x: x.sum(0, keepdim=True),
+    "register_remedies": squares,
     "restrict_pointers": lambda _, x, mean, scale: (x - mean) * scale,
     "shared_memory_prefetch": lambda _, x: 2 * x + 1,
     "shared_memory_tiling": lambda _, a, b: a @ b,
@@ -86,6 +95,7 @@ SIZES = {
     + [{"n": 4096, "block": 1024}],
     "reduction": [{"n": n} for n in (*NUMBERS, 4096)]
     + [{"n": 100_003, "per_thread": 4, "block": 64}],
+    "register_remedies": [{"n": n} for n in NUMBERS] + [{"n": 64, "values": 96}],
     "restrict_pointers": [{"n": n} for n in NUMBERS] + [{"n": 257, "rows": 1}],
     "roofline_walk": [{"n": n} for n in (*NUMBERS, 1001, 1002)],
     "shared_memory_prefetch": [{"n": n} for n in (*NUMBERS, 4096, 4 * 256 * 32 + 4)]
@@ -117,6 +127,7 @@ SPOILED = [
     ("loop_unrolling", "four_chains", {"n": 4099}, "i += CHAINS * step", "i += step"),
     ("occupancy", "starved_8_loads", {"n": 4099}, "first + tile <= n", "first + tile <= n + 2048"),
     ("reduction", "shared_tree", {"n": 4099}, "        __syncthreads();\n        if", "        if"),
+    ("register_remedies", "smaller_array", {"n": 1000}, "first * weight", "weight"),
     ("restrict_pointers", "hoisted", {"n": 1000}, "float m = mean[i]", "float m = mean[i + 1]"),
     ("roofline_walk", "fma_4", {"n": 4098}, "if (left > 1)", "if (left > 2)"),
     ("shared_memory_prefetch", "async_copy", {"n": 20_000}, "&tiles[now ^ 1]", "&tiles[now]"),
