@@ -198,6 +198,9 @@ class LabApp(App[int]):
                 yield SystemCommand("page: write this result as HTML", place, self.action_page)
             for name in self._lab.names:
                 yield SystemCommand(f"go to {name}", "its lesson", partial(self._lab.go_to, name))
+            if self.keeps_files and present("claims"):
+                words = "what the sources say, beside what was measured here or recorded"
+                yield SystemCommand("claims of the sources", words, self.action_claims)
         for name, title in TITLES.items():
             yield SystemCommand(f"theme: {title}", "from now on", partial(self._take_theme, name))
         yield SystemCommand("class: how to start one", _CLASS, partial(self._lab.say, _CLASS))
@@ -259,6 +262,19 @@ class LabApp(App[int]):
         from gpulab.tui.screens.history import HistoryScreen
 
         self.push_screen(HistoryScreen(self._lab.entries, self._lab.chosen))
+
+    def action_claims(self) -> None:
+        """What the sources claim, beside what was measured."""
+        if self._lab.runs.running is not None:
+            return self._lab.refuse("claims: to read the recordings would disturb this run")
+        self._lab.say("reading runs and recordings")
+        self.run_worker(self._show_claims(), group="claims", exclusive=True)
+
+    async def _show_claims(self) -> None:
+        from gpulab.tui.screens.page import claims_page
+
+        self.push_screen(await asyncio.to_thread(claims_page))
+        self._lab.say("")
 
     def action_operations(self) -> None:
         """The operations of the run of the scenario under the cursor, over the whole screen."""

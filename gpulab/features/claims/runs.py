@@ -11,7 +11,7 @@ from itertools import groupby
 
 from gpulab.catalog.catalog import Entry, ScenarioRow, catalog, folders
 from gpulab.catalog.kernels import kernels_of
-from gpulab.catalog.recordings import recorded_on, recording
+from gpulab.catalog.recordings import recording
 from gpulab.catalog.source import real_path
 from gpulab.catalog.view import best_comparison
 from gpulab.core.host import host_name

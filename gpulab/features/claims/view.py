@@ -17,8 +17,6 @@ from gpulab.report.sentences import sentence
 from gpulab.stats.verdicts import shown
 
 _NAME, _LINES, _WIDEST = 24, 10, 110
-_WIDE = 116
-"""From this width on a line has what was compared too."""
 
 
 def topic_claims(topic: str, claims: Sequence[Claim], now: datetime, width: int) -> Iterator[Block]:
@@ -27,11 +25,12 @@ def topic_claims(topic: str, claims: Sequence[Claim], now: datetime, width: int)
     yield Heading(topic, f"{here} of {len(claims)} measured here")
     for claim in claims:
         figures = _figures(claim, now)
-        said = dict(_said(claim))
-        if width >= _WIDE and "measured" in said:
-            figures.append(said.pop("measured"), "not bold")
+        said = {name: text for name, text in _said(claim) if text}
+        if len(said.get("measured", "")) <= width - figures.cell_len:
+            figures.append(said.pop("measured", ""), "not bold")
         yield figures
-        yield Inside(_words(said), left=2, width=_WIDEST)
+        if said:
+            yield Inside(_words(said), left=2, width=_WIDEST)
     yield ""
 
 
@@ -60,8 +59,7 @@ def _where(claim: Claim, run: PastRun, now: datetime) -> str:
 def _words(said: Mapping[str, str]) -> Block:
     words = rows_table()
     for name, text in said.items():
-        if text:
-            words.add_row(Text(f"{name:<8}", "dim"), Text(text))
+        words.add_row(Text(f"{name:<8}", "dim"), Text(text))
     return words
 
 
