@@ -16,7 +16,7 @@ from gpulab.report.past import PastRun
 from gpulab.report.sentences import sentence
 from gpulab.stats.verdicts import shown
 
-_NAME, _LINES, _WIDEST = 24, 10, 110
+_NAME, _FIGURES, _WIDEST = 23, 76, 110
 
 
 def topic_claims(topic: str, claims: Sequence[Claim], now: datetime, width: int) -> Iterator[Block]:
@@ -26,8 +26,10 @@ def topic_claims(topic: str, claims: Sequence[Claim], now: datetime, width: int)
     for claim in claims:
         figures = _figures(claim, now)
         said = {name: text for name, text in _said(claim) if text}
-        if len(said.get("measured", "")) <= width - figures.cell_len:
+        if len(said.get("measured", "")) <= width - _FIGURES:
+            figures.pad_right(max(0, _FIGURES - figures.cell_len))
             figures.append(said.pop("measured", ""), "not bold")
+            figures.rstrip()
         yield figures
         if said:
             yield Inside(_words(said), left=2, width=_WIDEST)
@@ -44,10 +46,10 @@ def _figures(claim: Claim, now: datetime) -> Text:
     line.append(f"{outcome.text:>8}", f"not bold {outcome.style}")
     line.append(f"  {interval(best.speedup) if best else '':<16}", "not bold")
     line.append(
-        f"{_where(claim, run, now):<16}", "not bold dim" if claim.recorded_on else "not bold"
+        f"{_where(claim, run, now):<17}", "not bold dim" if claim.recorded_on else "not bold"
     )
     lines = "" if claim.lines is None else "+{} -{}".format(*claim.lines)
-    return line.append(f"{lines:<{_LINES}}", "not bold")
+    return line.append(lines, "not bold")
 
 
 def _where(claim: Claim, run: PastRun, now: datetime) -> str:
