@@ -36,7 +36,7 @@ from gpulab.session.sharing import check_share
 from gpulab.tui import status
 from gpulab.tui.ask import Ask
 from gpulab.tui.bindings import RUNNING, key_names, own_bindings, read_keymap, shown_keys
-from gpulab.tui.commands import LabCommands, commands_of_keys
+from gpulab.tui.commands import LabCommands, claims_command, commands_of_keys
 from gpulab.tui.driver import (
     AsciiFilter,
     FilterChain,
@@ -199,8 +199,7 @@ class LabApp(App[int]):
             for name in self._lab.names:
                 yield SystemCommand(f"go to {name}", "its lesson", partial(self._lab.go_to, name))
             if self.keeps_files and present("claims"):
-                words = "what the sources say, beside what was measured here or recorded"
-                yield SystemCommand("claims of the sources", words, self.action_claims)
+                yield claims_command(self._lab)
         for name, title in TITLES.items():
             yield SystemCommand(f"theme: {title}", "from now on", partial(self._take_theme, name))
         yield SystemCommand("class: how to start one", _CLASS, partial(self._lab.say, _CLASS))
@@ -262,19 +261,6 @@ class LabApp(App[int]):
         from gpulab.tui.screens.history import HistoryScreen
 
         self.push_screen(HistoryScreen(self._lab.entries, self._lab.chosen))
-
-    def action_claims(self) -> None:
-        """What the sources claim, beside what was measured."""
-        if self._lab.runs.running is not None:
-            return self._lab.refuse("claims: to read the recordings would disturb this run")
-        self._lab.say("reading runs and recordings")
-        self.run_worker(self._show_claims(), group="claims", exclusive=True)
-
-    async def _show_claims(self) -> None:
-        from gpulab.tui.screens.page import claims_page
-
-        self.push_screen(await asyncio.to_thread(claims_page))
-        self._lab.say("")
 
     def action_operations(self) -> None:
         """The operations of the run of the scenario under the cursor, over the whole screen."""

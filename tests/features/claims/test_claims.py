@@ -127,7 +127,8 @@ def test_where_it_gains_nothing_is_a_sentence_of_the_lesson():
 
 def test_the_screen_shows_it_as_a_page(gpulab):
     async def journey(pilot):
-        pilot.app.action_claims()
+        commands = pilot.app.get_system_commands(pilot.app.screen)
+        next(each for each in commands if each.title == "claims of the sources").callback()
         await until(pilot, lambda: isinstance(pilot.app.screen, Page))
         await until(pilot, lambda: "claims of the sources" in shown(pilot))
         assert "H200, recorded" in flat(pilot)
