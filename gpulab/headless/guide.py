@@ -12,7 +12,7 @@ from gpulab import guide
 from gpulab.core.terminal import shows_unicode
 from gpulab.options import Options, UsageError
 
-_COURSE = "course"
+_COURSE, _CLAIMS = "course", "claims"
 
 
 def show_guide(names: Sequence[str], options: Options) -> int:
@@ -42,6 +42,8 @@ def show_guide(names: Sequence[str], options: Options) -> int:
         _print(guide.page_text(name), ascii_only=ascii_only)
     if name == _COURSE:
         _show_course(ascii_only=ascii_only)
+    if name == _CLAIMS:
+        _show_claims(ascii_only=ascii_only)
     return 0
 
 
@@ -66,6 +68,25 @@ def _show_course(*, ascii_only: bool) -> None:
 
     rows = {entry.name: entry.row for entry in catalog()}
     open_terminal(ascii_only=ascii_only).out.print("", *course_page(course(), rows), sep="\n")
+
+
+def _show_claims(*, ascii_only: bool) -> None:
+    """Topic by topic, beside runs; nothing where that feature was taken out."""
+    from gpulab.features import present
+
+    if not present("claims.view"):
+        return
+    from datetime import UTC, datetime
+
+    from gpulab.features.claims.runs import claims
+    from gpulab.features.claims.view import topic_claims
+    from gpulab.headless.output import open_terminal
+
+    out = open_terminal(ascii_only=ascii_only).out
+    now = datetime.now(UTC)
+    out.print()
+    for topic, members in claims():
+        out.print(*topic_claims(topic, members, now, out.width), sep="\n")
 
 
 def _show_lesson(name: str, *, ascii_only: bool) -> None:

@@ -36,7 +36,7 @@ from gpulab.session.sharing import check_share
 from gpulab.tui import status
 from gpulab.tui.ask import Ask
 from gpulab.tui.bindings import RUNNING, key_names, own_bindings, read_keymap, shown_keys
-from gpulab.tui.commands import LabCommands, commands_of_keys
+from gpulab.tui.commands import LabCommands, claims_command, commands_of_keys
 from gpulab.tui.driver import (
     AsciiFilter,
     FilterChain,
@@ -198,6 +198,8 @@ class LabApp(App[int]):
                 yield SystemCommand("page: write this result as HTML", place, self.action_page)
             for name in self._lab.names:
                 yield SystemCommand(f"go to {name}", "its lesson", partial(self._lab.go_to, name))
+            if self.keeps_files and present("claims"):
+                yield claims_command(self._lab)
         for name, title in TITLES.items():
             yield SystemCommand(f"theme: {title}", "from now on", partial(self._take_theme, name))
         yield SystemCommand("class: how to start one", _CLASS, partial(self._lab.say, _CLASS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,3 +36,23 @@ def commands_of_keys(
         if key.id not in left_out:
             pressed = f"key {shown_keys(key.key)}, {key.id} in keys.toml"
             yield SystemCommand(key.tooltip, pressed, partial(run, key.action, screen))
+
+
+def claims_command(lab: LabScreen) -> SystemCommand:
+    """Return the command that opens what the sources claim, beside what was measured."""
+    words = "what the sources say, beside what was measured here or recorded"
+    return SystemCommand("claims of the sources", words, partial(_open_claims, lab))
+
+
+def _open_claims(lab: LabScreen) -> None:
+    if lab.runs.running is not None:
+        return lab.refuse("claims: reading the recordings would disturb this run")
+    lab.say("reading runs and recordings")
+    lab.run_worker(_show_claims(lab), group="claims", exclusive=True)
+
+
+async def _show_claims(lab: LabScreen) -> None:
+    from gpulab.tui.screens.page import claims_page
+
+    lab.app.push_screen(await asyncio.to_thread(claims_page))
+    lab.say("")

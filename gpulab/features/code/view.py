@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from itertools import dropwhile
 from math import prod
 
 from gpulab.core.payloads import KernelText
@@ -223,6 +224,27 @@ def marked_code(
         marked.append(MarkedVariant(name, sign == "-", functions, list(above), in_cuda))
         shown |= {block.code.first for block in functions}
     return marked
+
+
+def lines_between(
+    source: str, pair: tuple[str, str], kernels: Mapping[str, Sequence[KernelText]]
+) -> tuple[int, int] | None:
+    """How many lines the second of two variants has that the first has not, and the other way
+    round, with the helpers and kernels of each; None where the file does not have both.
+    """
+    codes = variant_code(source, pair)
+    if len(codes) < 2:
+        return None
+    before, after = (_whole(codes[name], kernels.get(name, ())) for name in pair)
+    return len(_changed_lines(after, before)), len(_changed_lines(before, after))
+
+
+def _whole(code: VariantCode, kernels: Sequence[KernelText]) -> SourceFunction:
+    """The lines of a variant from its `def` on, of its helpers, and of its kernels in CUDA C++."""
+    function = code.function.of_any_name
+    lines = list(dropwhile(lambda line: not line.startswith(("def", "async")), function.lines))
+    body = replace(function, lines=lines)
+    return _joined([body, *code.helpers, *map(_kernel_code, dict.fromkeys(kernels))])
 
 
 def _against(name: str, codes: Mapping[str, VariantCode]) -> tuple[VariantCode | None, str]:

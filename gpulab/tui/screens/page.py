@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import chain
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -70,6 +72,22 @@ def operations_page(report: RunReport) -> Page | None:
         return None
     note = Text("seconds, calls, FLOPs and bytes are those of a step", "dim")
     return Page("operations", lambda _: Group(*tables, note), wide=True)
+
+
+def claims_page() -> Page:
+    """What the sources claim, beside what was measured: reads runs and recordings, for seconds."""
+    from gpulab.features.claims.runs import claims
+    from gpulab.features.claims.view import topic_claims
+
+    topics = list(claims())
+    now = datetime.now(UTC)
+
+    def content(width: int) -> Block:
+        parts = (topic_claims(topic, members, now, width) for topic, members in topics)
+        note = Text("what the columns are: gpulab --guide claims", "dim")
+        return Group(*chain.from_iterable(parts), note)
+
+    return Page("claims of the sources", content, wide=True)
 
 
 def help_page(

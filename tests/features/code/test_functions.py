@@ -3,7 +3,7 @@
 import pytest
 
 from gpulab.features.code.analysis import variant_code
-from gpulab.features.code.view import marked_code
+from gpulab.features.code.view import lines_between, marked_code
 
 VARIANTS = """
 @scenario.variant
@@ -96,3 +96,13 @@ def test_a_line_that_was_put_in_is_the_only_one_marked():
 @pytest.mark.parametrize("source", ["", "def old(:\n"])
 def test_what_cannot_be_read_has_no_functions(source):
     assert variant_code(source, ("old",)) == {}
+
+
+def test_lines_between_two_variants_are_counted_both_ways_with_their_helpers():
+    assert lines_between(LOOPS, ("before", "after"), {}) == (1, 2)
+    assert lines_between(LOOPS, ("after", "before"), {}) == (2, 1)
+    assert lines_between(LOOPS, ("before", "gone"), {}) is None
+    decorated = LOOPS.replace(
+        "@scenario.variant\ndef after", "@scenario.variant(needs=())\ndef after"
+    )
+    assert lines_between(decorated, ("before", "after"), {}) == (1, 2), "a decorator is no effort"
