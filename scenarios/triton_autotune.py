@@ -24,10 +24,10 @@ m=4096  ───▶ (4096, 4096)        ───▶ known: the fastest of m=16
 ## What a call does
 
 The key holds the values of the arguments named in `key`, and the dtypes of all tensors. For a new
-key each configuration is compiled, and run for some 25 ms to warm up and 100 ms to be timed. The L2
-is emptied before each run, and the lowest median wins. Figures beside `autotuned` are the
-seconds of such calls: the first, and one with another m. Later calls pay for a look-up on the host,
-a figure too. The device's clock does not see it, but a launch-bound step does.
+key each configuration is compiled, or found on disk, and run: some 25 ms to warm up and 100 ms to
+be timed. The L2 is emptied before each timed run, and the lowest median wins. Figures beside
+`autotuned` are the seconds of such calls: the first, and one with another m. Later calls pay for a
+look-up on the host, a figure too. The device's clock does not see it, but a launch-bound step does.
 
 ## Where it goes wrong
 

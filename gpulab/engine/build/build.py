@@ -181,6 +181,7 @@ class Builder:
         before = settings.read()
         self._seed_with(self.data_seed if other_seed is None else other_seed)
         self.lab.has_tuned = False
+        self.lab.building = variant.name
         started = perf_counter()
         tuned_s = self.lab.tuning_s
         try:
@@ -189,6 +190,7 @@ class Builder:
             work = next(teardown, None) if teardown is not None else returned
             self.wait()
         finally:
+            self.lab.building = None
             changed = settings.put_back(before)
         seconds = perf_counter() - started - (self.lab.tuning_s - tuned_s)
         _refuse(changed, set_while_building)

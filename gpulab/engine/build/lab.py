@@ -219,6 +219,8 @@ class WorkerLab:
         """In the build that is under way."""
         self.tuner: Chooser | None = None
         """What chooses for `gpulab.tune`; set once there is something to measure with."""
+        self.building: str | None = None
+        """The variant whose build is under way: checks build others than the one at work."""
         self.figures: dict[tuple[str | None, str], float] = {}
         self._names = Names("lab.report", "tokens/s")
         self._position = position
@@ -238,7 +240,7 @@ class WorkerLab:
             raise ScenarioError(
                 f"lab.report({figure!r}, {short(value)}): a figure is a number"
             ) from None
-        self.figures[self._position.variant, figure] = number
+        self.figures[self.building or self._position.variant, figure] = number
 
     @property
     def tuning_s(self) -> float:

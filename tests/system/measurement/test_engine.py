@@ -144,6 +144,28 @@ def test_a_figure_of_the_author_stands_beside_the_result(ladder):
     assert "b: tokens/s 3" in ladder.stderr
 
 
+OF_BOTH = """
+@scenario.variant
+def one(lab):
+    lab.report("mine", 1)
+    data = torch.rand(1000)
+    return Work(lambda: data * 2, inputs=data)
+
+@scenario.variant
+def two(lab):
+    lab.report("mine", 2)
+    data = torch.rand(1000)
+    return Work(lambda: data + data, inputs=data)
+"""
+
+
+def test_a_figure_is_of_the_variant_that_reports_it(lab):
+    """Checks of one variant build the baseline again."""
+    path = lab.write("of_both.py", HEAD.format(keywords="") + OF_BOTH)
+    figures = lab.run(path, "--smoke").run["figures"]
+    assert {figure["variant"]: figure["value"] for figure in figures} == {"one": 1, "two": 2}
+
+
 def test_what_is_only_for_scale_is_timed_and_neither_checked_nor_compared(ladder):
     assert ladder.variant("scale")["status"] == "ok"
     assert ladder.variant("scale")["items"] == 5
