@@ -36,8 +36,8 @@ All atomics go to one address, and the L2 cache carries them out one after the o
 
     14.9 ms / 8.4 million threads = 1.8 ns, about 3.5 cycles of the SMs
 
-They come in any order, so the last digits change from run to run. Each addition to a large number
-loses digits, too. So the tolerance is wider than usual, and the result says *doubtful*.
+They come in any order, so with real data the last digits change from run to run. Each addition to a
+large number loses digits, too. Here the data are whole numbers, whose sums are exact in any order.
 
 In the other variants each block writes one number, and a second launch with a single block adds
 those. The order is fixed: every run gives the same result.
