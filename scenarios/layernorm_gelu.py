@@ -37,7 +37,7 @@ is not allocated either, so the peak memory is lower by one tensor.
     H200:   about 15 FLOPs a byte, 120 for 8 bytes
 
 Most of it hides behind the memory. The same FLOPs over fewer bytes move the point to the right on
-the plot. In bf16 the bytes would be half, and GELU's tanh approximation worth a thought.
+the plot. With the half bytes of bf16, GELU's tanh approximation begins to be worth a thought.
 
 ## Where it does not help
 
@@ -50,9 +50,7 @@ the plot. In bf16 the bytes would be half, and GELU's tanh approximation worth a
 - Rows beyond 16384 floats: at 32768 registers nearly suffice, and longer ones spill. `in_triton` is
   then right, but slow, and should go in pieces, as `fused_softmax` does.
 
-## What the source says
-
-The bottleneck guide has it as bottleneck 3, without a figure.
+The bottleneck guide has this as bottleneck 3, without a figure.
 """
 
 from functools import partial
