@@ -1,34 +1,62 @@
 """Launch bounds: they trade registers for occupancy, and a cap that is too low spills.
 
-Each thread follows one signal through `samples` samples, and keeps `scales` leaky sums of it, s = d
-s + x, each with a decay d of its own. All sums and all decays are wanted in every pass of the loop:
-about twice `scales` registers, 84 with 36 scales. An SM has 65,536 registers. At 88 for each
-thread, as they are handed out in eights, two blocks of 256 threads fit: a quarter of the 2,048
-threads that an SM can hold. Each thread has one load in flight, so the kernel waits for memory, and
-more threads wait for more loads at a time.
+**In short:** fewer registers a thread let more threads share an SM, until values no longer fit and go to memory.
 
-`__launch_bounds__(256)` promises blocks of at most 256 threads. That is needed where a block would
-not fit otherwise: 256 threads may have 255 registers each, 1,024 threads only 64. Here nothing was
-in the way, and for an H200 the compiler makes the same code: 1.00x. (For compute capability 8.6 and
-8.9 it takes 80 registers in place of 83: three blocks fit.)
+```text
+one SM: 65,536 registers, a cell is 2,048; a block has 256 threads
 
-`__launch_bounds__(256, 4)` demands that four blocks fit, hence at most 64 registers. Occupancy
-doubles. The compiler finds room elsewhere, in the uniform registers that a warp has beside those of
-its threads, and spills a few values to local memory, which is memory of the thread, cached in L1.
-This is the rung that gains: 1.65x (H200, measured here).
+registers a thread                             blocks, threads
+88 (84)     │███████████▒▒▒▒▒▒▒▒▒▒▒··········│ 2,   512 of 2,048
+64          │████████▒▒▒▒▒▒▒▒████████▒▒▒▒▒▒▒▒│ 4, 1,024
+32          │████▒▒▒▒████▒▒▒▒████▒▒▒▒████▒▒▒▒│ 8, 2,048
 
-`__launch_bounds__(256, 8)` demands eight blocks: all 2,048 threads, and at most 32 registers where
-36 sums alone need more. On an H200 each sample then takes 26 loads and 22 stores of local memory
-beside its 36 multiply-adds. What the L1 does not hold goes to L2 and memory: 3.4 times the declared
-bytes (ncu). Occupancy is full, and the time 3.3 times that of no bounds at all, 5.5 times that of
-four blocks (H200). On an SM of 1,536 threads (compute capability 8.6, 8.9, 12.0) eight blocks of
-256 cannot be resident at all, and the compiler ignores the number. So the same line of the
-quick-start guide is a large spill on one GPU and nothing on another.
+            █▒ blocks in turn   · free, too little for a third
+            88 (84): 84 are wanted, and handed out in eights
+```
 
-Look at registers, spills and occupancy, which are known without running anything, and then at the
-time. The number to demand is the largest that spills little, and it depends on the kernel: with 12
-scales (`--sweep scales`) 32 registers spill hardly anything. `--maxrregcount` sets one limit for
-all kernels of a file.
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `no_bounds` | the compiler takes what it wants: 84 registers | baseline, 412 us, occupancy 25 % | each thread has one load under way, so the kernel waits for memory |
+| `threads_256` | `(256)`: a promise about the block | *same*, 1.00x | 255 registers were allowed already, so the code is the same |
+| `four_blocks` | `(256, 4)`: at most 64 registers | 1.65x, occupancy 50 %, 56 bytes spilled | twice the threads wait at a time; few values are spilled |
+| `eight_blocks` | `(256, 8)`: at most 32 registers | 0.30x, occupancy 100 %, 412 bytes spilled | 36 sums do not fit: 26 loads and 22 stores of local memory for each sample |
+
+## What the kernel needs
+
+Each thread follows one signal and keeps `scales` (36) leaky sums, each with its own decay d:
+
+    s = d * s + x
+    registers: about 2 * scales
+
+All blocks on an SM share its 65,536 registers. The more each thread takes, the lower is the
+occupancy: the share of the SM's places for threads that are taken.
+
+## What each number says
+
+In `__launch_bounds__(256, 4)` the first number promises the size of a block. It matters for large
+ones: 1,024 threads may have only 64 registers each. For compute capability 8.6 and 8.9 the compiler
+takes 80 registers for 83, so that three blocks fit.
+
+The second number demands that so many blocks fit. The compiler then finds room in the uniform
+registers, which a warp has for all its threads. It spills the rest to local memory: memory of the
+thread, cached in L1.
+
+## Where the cap is too low
+
+Full occupancy is no help if each sample costs 48 accesses beside 36 multiply-adds. What the L1 does
+not hold goes on to L2 and memory: 3.4 times the declared bytes (H200, ncu). `eight_blocks` takes
+5.5 times as long as `four_blocks`.
+
+## What the source says
+
+The quick-start guide shows `(256, 8)`. An SM of 1,536 threads (compute capability 8.6, 8.9, 12.0)
+cannot hold eight blocks of 256, and the compiler ignores the number. So one line is a large spill
+on one GPU, and nothing on another.
+
+Demand the largest number that spills little. It depends on the kernel: with 12 scales
+(`--sweep scales`) 32 registers spill hardly anything. Look at registers, spills and occupancy
+first: they are known before anything runs. `--maxrregcount` sets one limit for all kernels of a
+file.
 """
 
 import torch
@@ -50,7 +78,7 @@ scenario = Scenario(
         "a promise of 256 threads changes nothing where the compiler wanted fewer than 256 "
         "registers"
     ),
-    terms=("registers", "spills", "maxrregcount"),
+    terms=("register pressure", "maxrregcount", "local memory", "ptxas"),
 )
 cuda = CudaSource(r"""
 template <int SCALES>
@@ -101,13 +129,13 @@ def no_bounds(lab, n, samples, scales):
 
 @scenario.variant
 def threads_256(lab, n, samples, scales):
-    """(256): a promise about the block, which leaves up to 255 registers."""
+    """(256): a promise about the block, which leaves up to 255 registers, as `no_bounds` does."""
     return _sums(lab, n, samples, scales, cuda.kernel(f"bounded<{scales}>", threads=256))
 
 
 @scenario.variant
 def four_blocks(lab, n, samples, scales):
-    """(256, 4): at most 64 registers, so that four blocks fit an SM."""
+    """(256, 4): at most 64 registers in place of 84, so that four blocks fit an SM, not two."""
     return _sums(lab, n, samples, scales, cuda.kernel(f"capped<{scales}, 4>", threads=256))
 
 

@@ -1,36 +1,56 @@
 """Loop unrolling: it removes loop instructions, and overlaps only what is independent.
 
-Each element x becomes a sum of powers of x, by Horner's rule: y = y x + 1, `terms` times. Each step
-is one FMA (fused multiply-add), and needs the y of the one before, so the FMAs of one element are a
-dependent chain. Each of an SM's four schedulers can start an FMA of a warp in every cycle, and has
-its result about 4 cycles later. So one chain keeps the FMA units busy for a quarter of the time,
-unless another warp or another chain fills the gaps.
+**In short:** unrolling saves counters and branches; only another chain, or another warp, fills the wait for a result.
 
-The first three variants run one warp for each scheduler, so that nothing hides a wait:
+```text
+one scheduler: a cell is a cycle, a letter starts an FMA (idealized)
 
-`rolled` (`#pragma unroll 1`) has for each FMA a counter, a comparison and a branch, and the next
-FMA waits until the branch is decided. On an H200 it takes 28 cycles for each FMA, 4 % of the fp32
-roof. `unrolled` has 32 FMAs for each branch and takes 4.6 cycles: 6.1x as fast, at 23 %. They are
-still one chain: unrolling does not break a dependence, and for floating-point numbers the compiler
-may not either, since another order rounds differently. `four_chains` computes four elements of a
-thread at a time: instruction-level parallelism (ILP). That is 3.35x over `unrolled`, 20.5x over
-`rolled`, and 77 % of the roof. Up to 4x is possible on SMs with 128 fp32 lanes (compute capability
-8.6, 8.9, 9.0 and newer), up to 2x on an A100, whose 64 lanes need two cycles for each FMA of a
-warp.
+rolled       a·········lll···············   28 cycles an FMA
+unrolled     a···a···a···a···a···a···a···    4 cycles an FMA
+four_chains  abcdabcdabcdabcdabcdabcdabcd    1 cycle an FMA
+many_warps   abcdefghijklmnopabcdefghijkl    1 cycle an FMA
 
-`many_warps` is the code of `unrolled` with 16 times as many threads. A scheduler takes an
-instruction of another warp in each cycle, so a single chain per thread is enough: 21.3x over
-`rolled`, 4 % faster than `four_chains`. That is why ILP gains little in a kernel with many warps on
-each SM, and much in one whose registers or shared memory admit only few. Unrolling pays in both,
-since the instructions of the loop need cycles as well. All figures: H200, measured here; cycles are
-computed from the time, at 1.98 GHz.
+       a b c  other letters: other chains, or other warps
+       l counter, comparison, branch (place not known)   · wait
+```
 
-The performance basics and the Triton guide advise both steps. Look in the machine code for FFMA
-between two branches (BRA), one after another in `unrolled`, four in turn in `four_chains`; and at
-registers, which is what ILP costs. With loads in place of FMAs, unrolling alone does overlap where
-loads of different elements are independent: the compiler moves them ahead of the first use (unless
-a store may change what they read: see `restrict_pointers`). Here each thread loads its next element
-before the chain of this one, which hides the memory latency.
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `rolled` | one FMA, then the instructions of the loop | baseline, 4 % of the fp32 roof | 28 cycles an FMA: the next one waits until the branch is decided |
+| `unrolled` | 32 FMAs for each branch | 6.1x, 23 % of the roof | 4.6 cycles an FMA: still one chain |
+| `four_chains` | four elements of a thread in turn | 3.35x over `unrolled`, 20.5x in all, 77 % of the roof | four FMAs are under way at a time |
+| `many_warps` | the code of `unrolled`, 16 times the threads | 21.3x, 4 % over `four_chains` | another warp starts while one waits |
+
+## What a chain is
+
+An FMA (fused multiply-add) is one instruction. Each element x becomes a sum of powers, with `terms`
+FMAs:
+
+    y = y * x + 1
+
+Each needs the y of the one before: a dependent chain. A scheduler, of which an SM has four, can
+start an FMA in every cycle, but its result takes about 4. So one chain keeps the units busy for a
+quarter of the time. The first three variants run one warp for each scheduler, so nothing else hides
+a wait. (Cycles are computed from the time, at 1.98 GHz.)
+
+## What unrolling cannot do
+
+It does not break a dependence. The compiler may not either: floating-point numbers in another order
+round differently. `four_chains` adds independent work, which is instruction-level parallelism
+(ILP). It pays in registers. Up to 4x is possible with 128 fp32 lanes an SM (compute capability 8.6,
+8.9, 9.0 and newer). With the 64 of an A100 an FMA of a warp needs two cycles: up to 2x.
+
+## When which one helps
+
+With many warps ILP gains little. It gains much where registers or shared memory admit few warps.
+Unrolling pays in both, since loop instructions take cycles.
+
+With loads in place of FMAs, unrolling alone does overlap: the compiler moves independent loads
+ahead. A store that may change what they read prevents that (see `restrict_pointers`). Here each
+thread loads its next element before the chain of this one, which hides the memory.
+
+The performance basics and the Triton guide advise both steps. In the machine code look for FFMA
+between two branches (BRA): in a row in `unrolled`, four in turn in `four_chains`.
 """
 
 import torch
@@ -50,7 +70,7 @@ scenario = Scenario(
         "performance basics and Triton guide: unroll loops, and keep several independent "
         "operations in flight"
     ),
-    terms=("pragma unroll", "ilp"),
+    terms=("pragma unroll", "ilp", "fma", "dependent chain", "latency hiding"),
 )
 cuda = CudaSource(r"""
 template <int TERMS, int UNROLL, int CHAINS>
@@ -92,7 +112,7 @@ def rolled(lab, n, terms):
 
 @scenario.variant
 def unrolled(lab, n, terms):
-    """32 FMAs for each branch, each waiting for the one before."""
+    """32 FMAs for each branch, not one; each waits for the one before."""
     return _series(lab, n, terms, cuda.kernel(f"series<{terms}, 32, 1>", threads=128))
 
 

@@ -1,36 +1,57 @@
 """Occupancy: it hides latency, and so do more loads in each thread.
 
-Occupancy is the number of warps on an SM, as a share of those it can hold. Blocks take their shared
-memory, registers and places for threads until one of the three is used up. Every variant computes
-out = 2 in + 1; what differs is how many loads are on their way to memory.
+**In short:** memory is busy when enough bytes are under way, whether many threads ask for a few or few threads ask for many.
 
-`starved`: each block of 256 threads asks for 96 KiB of shared memory. Two fit the 228 KiB of an
-H200's SM, that is 512 of 2,048 threads: 25 %. Each thread has one load in flight: load, wait,
-store, next element. By Little's law the bytes in flight are bandwidth times latency: 4 bytes for
-each of 512 threads on 132 SMs are 0.27 MB. Measured here on an H200: 0.55 TB/s of loads (and as
-much of stores), which is a latency of 0.5 us, and 27 % of the memory's roof. `balanced` is the same
-kernel without that request: eight blocks, 100 %, and four times as many loads in flight. It gains
-2.7x and not 4x, since the latency rises with the load on the memory, to 0.7 us by the same formula.
+```text
+one SM of an H200: places for 2,048 threads, a cell is 64 of them
 
-Occupancy is no goal by itself. `starved_8_loads` keeps the 96 KiB and 25 %, and each thread loads
-eight elements before it stores the first: twice the bytes in flight of `balanced`, at a quarter of
-the occupancy. It is 1.16x as fast as `balanced`, and 3.1x as fast as `starved`. `balanced_8_loads`
-has both: 1.12x more, at 94 % of the roof (H200). This is why matmul kernels run at 10 to 25 %
-occupancy (cuBLAS at 12 % in `shared_memory_tiling`): they spend registers and shared memory on
-independent work. Raise occupancy where a kernel waits and cannot have more in flight in each
-thread, and leave it alone elsewhere.
+                                  threads         loads under way
+starved          ████████························   512 x 1 =    512
+balanced         ████████████████████████████████ 2,048 x 1 =  2,048
+starved_8_loads  ████████························   512 x 8 =  4,096
+balanced_8_loads ████████████████████████████████ 2,048 x 8 = 16,384
 
-The block size matters through the same arithmetic. `--sweep block` goes from 64 to 1,024 threads.
-With 96 KiB for each block two fit whatever their size, so `starved` grows from 6 % of the threads
-to 100 %, while `balanced` can fill an SM of 2,048 threads at every one of them. On an SM of 1,536
-(compute capability 8.6, 8.9, 12.0) a block of 1,024 leaves a third empty, and one block of 96 KiB
-fits. Very small blocks cannot fill an SM either: it holds at most 32 of them, on some GPUs 16 or
-24. `--sweep shared_kib` makes the same steps with shared memory.
+                 █ 64 resident threads   · places left empty
+```
 
-The Triton guide's advice is to balance registers, shared memory and block size. Look at the
-occupancy that the compiler's figures allow beside the time, and at the occupancy counted in the
-solo run, where the GPU counts it. The machine code of the first two is identical. 96 KiB of shared
-memory need compute capability 8.0.
+| variant | what changes | expected (H200) | why |
+|---|---|---|---|
+| `starved` | each block asks for 96 KiB of shared memory | baseline, 486 us, 27 % of the memory's roof | two blocks fit into 228 KiB: 25 % occupancy |
+| `balanced` | the same code without that request | 2.7x | eight blocks, 100 % occupancy, 4 times the loads |
+| `starved_8_loads` | 96 KiB again; a thread loads 8 elements before it stores one | 1.16x over `balanced`, 3.1x over `starved` | 25 % occupancy, and twice the bytes under way of `balanced` |
+| `balanced_8_loads` | full occupancy and 8 loads | 1.12x more, 94 % of the roof | memory is busy: more under way only waits longer |
+
+## What limits occupancy
+
+Occupancy is the number of warps on an SM, as a share of those that it can hold. Blocks take shared
+memory, registers and places for threads. The one that is used up first sets the number of blocks.
+
+## Why bytes under way count
+
+All variants compute out = 2 in + 1. By Little's law:
+
+    bytes under way = bandwidth * latency
+    starved: 512 threads * 132 SMs * 4 bytes = 0.27 MB = 0.55 TB/s * 0.5 us
+
+The 0.55 TB/s are loads; stores add as much. With `balanced` the latency rises to 0.7 us by the same
+formula. That is why four times the threads gain less than 4x.
+
+## Where more occupancy does not help
+
+Occupancy is no goal by itself. Matmul kernels run at 10 to 25 % (cuBLAS at 12 % in
+`shared_memory_tiling`): they spend registers and shared memory on independent work. Raise occupancy
+where a kernel waits and a thread cannot have more under way.
+
+## Block size
+
+`--sweep block` goes from 64 to 1,024 threads. With 96 KiB a block, two fit whatever their size:
+`starved` grows from 6 % of the threads to 100 %. `balanced` fills 2,048 places at every size. With
+1,536 (compute capability 8.6, 8.9, 12.0) a block of 1,024 leaves a third empty, and one block of
+96 KiB fits. An SM holds at most 32 blocks, on some GPUs 16 or 24, so very small blocks cannot fill
+it. `--sweep shared_kib` makes the same steps with shared memory.
+
+The Triton guide advises to balance registers, shared memory and block size. Judge by the time: the
+first two have identical machine code. 96 KiB need compute capability 8.0.
 """
 
 import torch
@@ -48,6 +69,7 @@ scenario = Scenario(
     sweep={"block": (64, 128, 256, 512, 1024), "shared_kib": (8, 16, 32, 64, 96)},
     ladder=True,
     claim="Triton guide: balance registers, shared memory and block size for occupancy",
+    terms=("latency hiding", "little's law", "shared memory", "resident warps", "ilp"),
 )
 cuda = CudaSource(r"""
 template <int LOADS>
@@ -74,8 +96,8 @@ _THREADS_PER_SM = 12288  # 6 times 2048 and 8 times 1536: whole waves of blocks 
 
 @scenario.variant
 def starved(lab, n, block, shared_kib):
-    """A block asks for 96 KiB of shared memory, so that few fit; one load in flight for each
-    thread.
+    """A block asks for 96 KiB of shared memory, so that few fit an SM; each thread has one load
+    under way.
     """
     return _scaled(
         lab, n, block, cuda.kernel("scaled<1>", threads=block, shared_bytes=shared_kib * 1024)
@@ -84,13 +106,13 @@ def starved(lab, n, block, shared_kib):
 
 @scenario.variant
 def balanced(lab, n, block):
-    """The same kernel without shared memory: as many threads as an SM holds."""
+    """The kernel of `starved` without shared memory: as many threads as an SM holds."""
     return _scaled(lab, n, block, cuda.kernel("scaled<1>", threads=block))
 
 
 @scenario.variant
 def starved_8_loads(lab, n, block, shared_kib):
-    """The occupancy of `starved`, with eight loads in flight for each thread."""
+    """The occupancy of `starved`, with eight loads under way for each thread, not one."""
     return _scaled(
         lab, n, block, cuda.kernel("scaled<8>", threads=block, shared_bytes=shared_kib * 1024)
     )
@@ -98,7 +120,7 @@ def starved_8_loads(lab, n, block, shared_kib):
 
 @scenario.variant
 def balanced_8_loads(lab, n, block):
-    """Full occupancy and eight loads in flight."""
+    """The full occupancy of `balanced` and the eight loads of `starved_8_loads`."""
     return _scaled(lab, n, block, cuda.kernel("scaled<8>", threads=block))
 
 
