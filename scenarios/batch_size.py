@@ -124,15 +124,27 @@ def batch_2048(lab, width, hidden, caches):
     return _perceptron(lab, width, hidden, caches, 2048)
 
 
-def _perceptron(lab, width, hidden, caches, batch):
+@scenario.variant(needs=("cuda",))
+def too_many(lab, width, hidden, caches):
+    """A batch whose activations alone are larger than the memory of the GPU: it ends before its
+    first step, out of memory.
+    """
+    per_row = hidden * torch.float16.itemsize  # at least: `hidden` may grow
+    batch = _ROWS * (1 + lab.memory_bytes // (_ROWS * per_row))
+    return _perceptron(lab, width, hidden, caches, batch, count=batch)
+
+
+def _perceptron(lab, width, hidden, caches, batch, count=_ROWS):
+    """A step takes `count` rows, a multiple of 2,048, of which the first are compared."""
     dtype = torch.float16 if lab.device.type == "cuda" else torch.float32
     # hidden units whose weights are so many caches
     fewest = caches * lab.l2_bytes // (2 * width * dtype.itemsize)
     hidden = max(hidden, -(-fewest // 1024) * 1024)
-    rows = torch.randn(_ROWS, width, device=lab.device).to(dtype)
+    # first of all, so that a batch that does not fit has taken nothing yet
+    between, active = (torch.empty(batch, hidden, device=lab.device, dtype=dtype) for _ in range(2))
+    rows = torch.randn(_ROWS, width, device=lab.device).to(dtype).repeat(count // _ROWS, 1)
     up = (torch.randn(width, hidden, device=lab.device) / width**0.5).to(dtype)
     down = (torch.randn(hidden, width, device=lab.device) / hidden**0.5).to(dtype)
-    between, active = (torch.empty(batch, hidden, device=lab.device, dtype=dtype) for _ in range(2))
     out = torch.empty_like(rows)
     batches = list(zip(rows.split(batch), out.split(batch), strict=True))
 
@@ -146,10 +158,10 @@ def _perceptron(lab, width, hidden, caches, batch):
     activations = 2 * (between.nbytes + active.nbytes)  # each is written and read
     return Work(
         step,
-        flops=4 * _ROWS * width * hidden,
+        flops=4 * count * width * hidden,
         bytes=rows.nbytes + out.nbytes + len(batches) * (weights + activations),
         dtype="fp16" if dtype == torch.float16 else "fp32",
-        items=_ROWS,
+        items=count,
         inputs=(rows, up, down),
-        output=out,
+        output=out[:_ROWS],
     )
