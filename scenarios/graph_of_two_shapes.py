@@ -9,7 +9,7 @@ padded         ▸████████      ▸████▒▒▒▒     
 graph_each     ▸████████      ▸████          ▸████
 captured_once  ▸████████      refused
 
-               ▸ launch   █ kernels   ▒ kernels of padding   · idle
+               ▸: launch   █: kernels   ▒: kernels of padding   ·: idle
                not to scale
 ```
 
