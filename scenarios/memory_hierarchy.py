@@ -88,7 +88,7 @@ scenario = Scenario(
     no_effect_reason=(
         "both footprints fit the same level, or the additions take as long as the loads"
     ),
-    terms=("pointer chasing", "latency", "cache levels", "dram", "little's law", "l1"),
+    terms=("pointer chasing", "memory latency", "cache levels", "dram", "little's law", "l1"),
 )
 WORDS = 16  # of 32 bits in a line of 64 bytes
 REPEATS = 64  # lines until the values begin again
