@@ -18,7 +18,7 @@ not_contiguous   ... ·│█·█·█·█·│▒·▒·▒·▒·│▒   ev
 | `aligned` | n = 4096, a multiple of 16 | baseline | the fastest kernels may be used |
 | `one_less` | 4095, an odd number | slower | most rows begin inside of 16 bytes: other kernels, smaller loads |
 | `eight_less` | 4088, a multiple of 8, not of 16 | about the same | rows begin at multiples of 16 bytes, and edge tiles are filled up |
-| `eight_more` | 4104, a multiple of 8, not of 16 | about the same, or a little slower | aligned too; 8 rows and columns need another row and column of tiles |
+| `eight_more` | 4104, a multiple of 8, not of 16 | about the same, or a little slower | aligned too; 8 more rows or columns may take another row or column of tiles |
 | `transposed` | the left operand is stored by columns | about the same | cuBLAS reads it by columns: nothing is copied |
 | `not_contiguous` | the left operand is every second column of a matrix | slower | no stride is 1: PyTorch copies it first, in every step |
 
@@ -28,8 +28,8 @@ A kernel computes tiles with instructions of a fixed shape, such as 16x8x16 (`mm
 (`wgmma`). It fills up a tile at the edge by itself, with zeros. So no size is refused, and an odd
 one does not leave the tensor cores by this.
 
-What a kernel cannot repair is where rows begin. Its loads and the copy unit of Hopper (TMA) take 16
-bytes at a time, at multiples of 16:
+What a kernel cannot repair is where rows begin. A thread loads up to 16 bytes at a time, from a
+multiple of 16. The copy unit of Hopper (TMA) wants every row to begin at one:
 
     2 bytes * n = 16 bytes * a whole number, so n is a multiple of 8
 
@@ -49,9 +49,9 @@ rows still begin at multiples of 16 bytes.
 ## What the source says
 
 The Triton guide wants multiples of 16, and contiguous operands. That is sufficient; 16 bytes, so 8
-numbers in bf16 and 16 in fp8, are what is needed. So a vocabulary
-of 50257 is padded to 50304. Pad once, where weights are made: a copy in every step can cost what it
-gains. `torch.compile` pads some products by itself.
+numbers in bf16 and 16 in fp8, are what is needed. So a vocabulary of 50257 is padded to 50304. Pad
+once, where weights are made: a copy in every step can cost what it gains. `torch.compile` pads some
+products by itself.
 """
 
 import torch
@@ -62,6 +62,7 @@ scenario = Scenario(
     topic="compute",
     needs=("cuda",),
     roof="matrix",
+    clock="device",
     params={"n": 4096},
     smoke={"n": 64},
     sweep={"n": (1024, 2048, 4096, 8192)},
@@ -99,7 +100,7 @@ def eight_less(lab, n):
 
 @scenario.variant
 def eight_more(lab, n):
-    """n + 8 against n: aligned as well, with a row and a column of tiles more."""
+    """n + 8 against n: aligned as well, and perhaps with another row or column of tiles."""
     return _product(lab, n, n + 8)
 
 

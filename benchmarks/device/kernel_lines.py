@@ -23,6 +23,7 @@ KERNELS = [
     "roofline_walk",
     "loop_unrolling",
     "launch_bounds",
+    "register_remedies",
     "restrict_pointers",
     "shared_memory_tiling",
     "shared_memory_prefetch",
@@ -30,6 +31,7 @@ KERNELS = [
     "occupancy",
     "reduction",
     "batched_gemm_cublas",
+    "memory_hierarchy",
 ]
 MEMORY_BOUND = [
     "coalescing",

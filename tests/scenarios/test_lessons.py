@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from gpulab.catalog.needs import compiler
 from gpulab.core.machine import Device
 from gpulab.engine.build.lab import WorkerLab
 from gpulab.engine.processes.channel import WorkerPosition
@@ -114,6 +115,20 @@ def test_every_footprint_sums_every_row_in_every_pass():
         sums = work.inputs.sum(dim=-1)
         assert sums.unique().numel() > 0.99 * sums.numel()  # a row cannot stand for another
         assert torch.allclose(work.output.reshape(-1), sums.repeat(3), rtol=1e-5)
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C++ compiler")
+def test_chains_and_streams_of_every_footprint_have_one_sum():
+    """On a CPU; the chain of each goes through all of its lines."""
+    _, params, works = works_of("memory_hierarchy", smoke=True, chosen={"steps": 192})
+    assert len(works) == 8
+    for work in works.values():
+        assert work.items == params["steps"]
+        assert work.step().item() == works["chase_memory"].step().item() != 0
+        following, seen, at = work.inputs[:, 0] // 16, 0, 0
+        while seen == 0 or at != 0:
+            at, seen = int(following[at]), seen + 1
+        assert seen == len(work.inputs)
 
 
 def test_layouts_hold_the_same_values():

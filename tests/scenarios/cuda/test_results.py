@@ -45,6 +45,12 @@ def energies(_, x, decays):
     return sums.square().sum(0)
 
 
+def sum_of_lines(params, lines):
+    """As a whole number of 32 bits, of four chains: the lab of these builds has no SMs."""
+    total = int(lines[:64].sum()) * 4 * params["steps"] // 64
+    return torch.tensor((total + 2**31) % 2**32 - 2**31, dtype=torch.float64)
+
+
 def squares(params, x):
     terms, term = [], torch.zeros_like(x)
     for _ in range(params["values"]):
@@ -70,6 +76,7 @@ FORMULAS = {
     "divergence": expensive_side,
     "launch_bounds": energies,
     "loop_unrolling": lambda params, x: series(x, params["terms"]),
+    "memory_hierarchy": sum_of_lines,
     "occupancy": lambda _, x: 2 * x + 1,
     "reduction": lambda _, x: x.sum(0, keepdim=True),
     "register_remedies": squares,
@@ -91,6 +98,7 @@ SIZES = {
     + [{"n": 1000, "terms": 32, "percent": 100}],
     "launch_bounds": [{"n": n, "scales": 12, "samples": 3} for n in NUMBERS] + [{"n": 256}],
     "loop_unrolling": [{"n": n} for n in (*NUMBERS, 256, 1024, 1025)],
+    "memory_hierarchy": [{"steps": steps, "l2_kib": 4} for steps in (64, 192, 1024)],
     "occupancy": [{"n": n, "block": 64} for n in (*NUMBERS, 512, 100_003)]
     + [{"n": 4096, "block": 1024}],
     "reduction": [{"n": n} for n in (*NUMBERS, 4096)]
@@ -125,6 +133,7 @@ SPOILED = [
     ("divergence", "predicated", {"n": 1000}, "if (i >= n) return;", "if (i > n) return;"),
     ("launch_bounds", "eight_blocks", {"n": 1000}, "in[t * n + i]", "in[t * n + i + 1]"),
     ("loop_unrolling", "four_chains", {"n": 4099}, "i += CHAINS * step", "i += step"),
+    ("memory_hierarchy", "chase_l2", {"steps": 128}, "at = line[0]", "at += WORDS / 2"),
     ("occupancy", "starved_8_loads", {"n": 4099}, "first + tile <= n", "first + tile <= n + 2048"),
     ("reduction", "shared_tree", {"n": 4099}, "        __syncthreads();\n        if", "        if"),
     ("register_remedies", "smaller_array", {"n": 1000}, "first * weight", "weight"),
