@@ -24,8 +24,8 @@ q k^T, / sqrt(d), softmax, v    scores never leave the chip
 ## Why memory is the limit of `naive`
 
 Attention computes softmax(q k^T / sqrt(d)) v for each head. At a length L of 8192 the scores of a
-head take 128 MiB in bf16 and 256 MiB in fp32 (the torch.compile tutorial's figure). Two such
-matrices exist at a time. In bf16:
+head take 128 MiB in bf16 and 256 MiB in fp32 (the torch.compile tutorial's figure). The table is of
+32 heads at 4096: 1 GiB of scores in bf16. `naive` has two such matrices at a time. In bf16:
 
     FLOPs = 4 L^2 d, in two products
     bytes = 6 * 2 L^2

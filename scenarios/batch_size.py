@@ -23,7 +23,7 @@ batch_256  weights    ████████████████          
 | `batch_256` | 8 batches | 5.2x | above the ridge: the limit is arithmetic |
 | `batch_512` | 4 batches | 5.7x | 90 % of the roof of the tensor cores |
 | `batch_1024` | 2 batches | 6.0x | little is left |
-| `batch_2048` | all rows in one batch | 6.3x; 5.5x sustained | weights are read once; at the roof |
+| `batch_2048` | all rows in one batch | 6.3x; 5.5x sustained (timed alone) | weights are read once; at the roof |
 
 ## Where the curve flattens
 
@@ -34,7 +34,8 @@ arithmetic take equally long at the ridge point:
     n = FLOP/s of the device / bytes/s of its memory
 
 That is 150 to 300 rows on tensor cores of a data-center GPU. So the most to gain over 32 rows is
-about ridge / 32, some 5 to 9x. Launches add to the cost of small batches in the same way.
+about ridge / 32, some 5 to 9x. A baseline below its roof leaves more:
+160 / 32 / 0.8 = 6.25x in the table. Launches add to the cost of small batches in the same way.
 
 ## Which size to choose
 
@@ -47,7 +48,7 @@ rate.
 ## Where it helps less
 
 - Weights in a cache are not read from memory. So on a GPU `hidden` grows until they are four times
-  the L2 (`--set caches=0` leaves it).
+  the L2 (`--set caches=0` leaves it as set).
 - In fp32, without tensor cores, an H100's ridge is at some 34 rows. It still gained 3.9x from 32 to
   2,048 rows, with weights in its L2: small batches paid for launches, and did not fill the device.
 - On a CPU 32 rows keep a core busy. Layers are narrow there, and batches share the cost of calls:

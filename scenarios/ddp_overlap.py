@@ -25,7 +25,7 @@ accumulated  backward  ████████ ████████ ██�
 
 DistributedDataParallel gives every rank the mean of all ranks' gradients. It puts them into buckets
 in the order in which the backward makes them (`bucket_cap_mb`, 25 MiB by default). A full one is
-reduced while the backward goes on. A bucket is late if one of its gradients comes last.
+reduced while the backward goes on. A bucket waits for the last of its gradients.
 
 Of several micro-batches only the sum has to travel. Without `no_sync()` each backward reduces what
 is there so far: the same gradients for several times the bytes. With it around the last one too,
@@ -39,14 +39,18 @@ For a byte of gradients n ranks move over each link
 
 `late` takes forward, backward and transfer; `overlapped` the forward, and the longer of the others.
 With two ranks the default's 537 MB take 2.1 ms a micro-batch at 250 GB/s (NVLink, measured), 21 ms
-at 25 GB/s (PCIe). It has 128 rows so that its backward takes about as long over NVLink.
+at 25 GB/s (PCIe). The default has 128 rows, so that its backward takes about as long
+as the transfer over NVLink.
+
+The rate shown is the bus bandwidth, over the whole step. It is no score: `accumulated` sends a
+quarter of the bytes, so it has less of it, and is no worse. Judge by rows per second.
 
 ## Where it does not help
 
 With 4 layers and 256 rows up to 26 % of a step could be hidden, and 6 % were (two H100s). NCCL's kernels need
 SMs, and matmuls beside them take longer. The last of 4 buckets is a quarter of the bytes, and
-exposed. Overlap needs many layers, and a transfer about as long as the backward. With more rows it
-is shorter, and there is less to gain. What is not sent costs nothing.
+exposed. Overlap needs many layers, and a transfer about as long as the backward. With more rows the
+backward is longer beside it, and there is less to gain. What is not sent costs nothing.
 
 On a CPU the transfer takes the cores that compute: expect little of overlap, more of `accumulated`.
 

@@ -16,7 +16,7 @@ fp8           █ ──▶ product             1, multiplied as it is
 |---|---|---|---|---|
 | `fp32` | all in 32 bits | baseline | baseline | 4 bytes for each weight |
 | `bf16` | weights and activations in 16 bits | up to 2x | skipped: no bf16 instructions | half the bytes |
-| `int8_unfused` | int8 weights, widened before each product | slower than `bf16` | slower | the wide copy is written and read |
+| `int8_unfused` | int8 weights, widened before each product | slower than `bf16` | slower | the wide copy is written and read: more bytes than `fp32` |
 | `int8_fused` | `torch.compile` widens within the product | up to 4x | slower | a quarter of the bytes |
 | `int8` | activations in int8 too | not on a GPU | slower | no instructions for it |
 | `fp8` | weights and activations in 8 bits (e4m3) | up to 4x | not on a CPU | a quarter of the bytes, on tensor cores |
@@ -30,11 +30,15 @@ largest number of the type, in int8 for each row of a weight, else for a tensor.
 
     least time = bytes moved for the weights / bandwidth
 
+Near that time only fewer bytes help, or more tokens for the same bytes. Far above it, something else
+than reading takes the time.
+
 ## The error beside the time
 
 Each variant is compared with fp32, and the result shows its error. Allowed are 2 % in bf16, 5 % in
-int8, 10 % in fp8, the tolerances of these types. A scale follows the largest value, so outliers,
-which real models have, cost digits. Whether a model bears it, only a test of the model can tell.
+int8, 10 % in fp8, the tolerances of these types. What the block adds to its input is wrong by
+more: the input passes almost as it is. A scale follows the largest value, so outliers, which real
+models have, cost digits. Whether a model bears it, only a test of the model can tell.
 
 ## Where nothing is gained
 

@@ -30,8 +30,8 @@ Each thread adds up the terms of a series, and then squares of their distances f
 The second loop needs all terms again. Its indices are known (`#pragma unroll`), so the array lies in
 registers. What is too much the compiler spills to local memory: memory of the thread, cached in L1.
 In its machine code each of these values is loaded just before its use, into one of few free
-registers. So the thread waits for the cache each time. At 255 registers four blocks of 64 threads
-fit an SM, an eighth of 2,048, and few others work meanwhile.
+registers. So the thread waits for the cache each time. An SM has 65,536 registers: at 255 a thread
+four blocks of 64 threads fit, an eighth of 2,048 threads, and few others work meanwhile.
 
 ## The three remedies
 
@@ -44,8 +44,8 @@ means and sums of squares are merged (Chan et al., 1979).
 
     192 values * 4 bytes * 64 threads = 48 KiB
 
-An H100 has 228 KiB for each SM, so four blocks fit, as before. With 100 KiB (compute capability 8.6,
-8.9, 12.0) only two do.
+An H100 has 228 KiB for each SM, so four blocks fit, as before. The other two remedies leave room for
+more. With 100 KiB (compute capability 8.6, 8.9, 12.0) only two fit.
 
 ## Where it does not help
 
