@@ -17,7 +17,7 @@ two steps   ████░░░░ ◀────▶ ░░░░████
 |---|---|---|---|
 | `all_reduce` | the library's own: NCCL, or gloo on a CPU | baseline, 56 us at 1 MiB; fastest from 256 MiB on | chooses by size, and pays for being general |
 | `two_steps` | a reduce-scatter and an all-gather of the library's | 0.69x at 1 MiB | two launches and two waits, the same bytes |
-| `gathered` | an all-gather, then each adds up | 0.90x at 1 MiB, undecided | one wait, and a pass over memory for the sum |
+| `gathered` | an all-gather, then each adds up | 0.90x at 1 MiB, inconclusive | one wait, and a pass over memory for the sum |
 | `one_shot` | symmetric memory: a kernel reads all and adds up | 1.85x at 1 KiB, 1.7x at 1 MiB, 0.57x at 256 MiB | no protocol between launch and load |
 | `two_shot` | symmetric memory: a kernel adds up its part, writes it to all | 2.1x at 1 KiB, 1.9x at 1 MiB, 1.07x at 16 MiB, 0.90x at 256 MiB | each value is loaded by one rank alone |
 | `exchanged` | NVSHMEM: two all-to-alls, of parts and of sums | behind at every size, 0.62x at 256 MiB | torch has no all-reduce of NVSHMEM's |

@@ -13,14 +13,14 @@ transposed       ... the same, but of columns
 not_contiguous   ... ·│█·█·█·█·│▒·▒·▒·▒·│▒   every second number
 ```
 
-| variant | what changes | expected (CUDA) for each FLOP | why |
+| variant | what changes | expected (H200) for each FLOP | why |
 |---|---|---|---|
-| `aligned` | n = 4096, a multiple of 16 | baseline | the fastest kernels may be used |
-| `one_less` | 4095, an odd number | slower | most rows begin inside of 16 bytes: other kernels, smaller loads |
-| `eight_less` | 4088, a multiple of 8, not of 16 | about the same | rows begin at multiples of 16 bytes, and edge tiles are filled up |
-| `eight_more` | 4104, a multiple of 8, not of 16 | about the same, or a little slower | aligned too; 8 more rows or columns may take another row or column of tiles |
-| `transposed` | the left operand is stored by columns | about the same | cuBLAS reads it by columns: nothing is copied |
-| `not_contiguous` | the left operand is every second column of a matrix | slower | no stride is 1: PyTorch copies it first, in every step |
+| `aligned` | n = 4096, a multiple of 16 | baseline, 99 % of the roof | the fastest kernels may be used |
+| `one_less` | 4095, an odd number | 0.19x | most rows begin inside of 16 bytes: other kernels, smaller loads |
+| `eight_less` | 4088, a multiple of 8, not of 16 | 0.94x | rows begin at multiples of 16 bytes, and edge tiles are filled up |
+| `eight_more` | 4104, a multiple of 8, not of 16 | 0.91x | aligned too; 8 more rows or columns may take another row or column of tiles |
+| `transposed` | the left operand is stored by columns | 0.99x, inconclusive | cuBLAS reads it by columns: nothing is copied |
+| `not_contiguous` | the left operand is every second column of a matrix | 0.80x | no stride is 1: PyTorch copies it first, in every step |
 
 ## What happens
 
