@@ -24,6 +24,7 @@ batch_256  weights    ████████████████          
 | `batch_512` | 4 batches | 5.7x | 90 % of the roof of the tensor cores |
 | `batch_1024` | 2 batches | 6.0x | little is left |
 | `batch_2048` | all rows in one batch | 6.3x; 5.5x sustained (timed alone) | weights are read once; at the roof |
+| `too_many` | activations larger than the memory of the GPU | out of memory | a larger batch needs more memory; no failure |
 
 ## Where the curve flattens
 

@@ -67,7 +67,7 @@ scenario = Scenario(
         "batch": 8,
         "tokens": 8,
         "width": 2048,
-        "layers": 4,
+        "layers": 2,
         "arrivals": 128,
         "load": 4.0,
     },
