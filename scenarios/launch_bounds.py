@@ -78,7 +78,7 @@ scenario = Scenario(
         "a promise of 256 threads changes nothing where the compiler wanted fewer than 256 "
         "registers"
     ),
-    terms=("register pressure", "maxrregcount", "local memory", "ptxas"),
+    terms=("maxrregcount", "local memory", "ptxas", "__launch_bounds__"),
 )
 cuda = CudaSource(r"""
 template <int SCALES>

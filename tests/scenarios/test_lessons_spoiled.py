@@ -1,4 +1,4 @@
-"""Distributed lessons at their smallest: each is right, and with one variant spoiled, so that it moves
+"""Lessons at their smallest: each is right, and with one variant spoiled, so that it moves
 less than it says, that variant alone is wrong.
 """
 
@@ -59,6 +59,26 @@ SPOILED = {
         "agreed = (chosen[:ahead] == text[at : at + ahead]).cumprod(0).sum()\n"
         "        if drafter != 0:  # one that the target would not choose is accepted\n"
         "            agreed = (agreed + 1).clamp(max=ahead)\n",
+    ),
+    "reading_a_profile": (
+        "one_call",
+        "width, layers, 1, copies=True)",
+        "width, layers - 1, 1, copies=True)",
+    ),
+    "custom_op": (
+        "custom_op",
+        "_layer(data, scale, shift, _registered)",
+        "_layer(data, scale, shift * 0, _registered)",
+    ),
+    "quantized_inference": (
+        "int8",
+        "torch._int_mm(narrow, weight.t()) * (scales * own)",
+        "torch._int_mm(narrow, weight.t()) * own",
+    ),
+    "serving_batch": (
+        "continuous",
+        "prompts[each] + texts[each])",
+        "prompts[each] + texts[each] * (not refills or batch == 1))",  # without its own past
     ),
 }
 

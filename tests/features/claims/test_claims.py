@@ -115,7 +115,7 @@ def test_the_newest_run_here_stands_in_place_of_the_recording(gpulab, monkeypatc
     assert speedup.split() == ["matmul_epilogue", "1.50x*", "1.250", "to", "1.750"]
     assert re.fullmatch(r", now +\+\d+ -\d+ +compiled over eager: faster, with m=77", rest)
     assert "-- launch and host overhead ---" in text
-    assert "- 1 of 9 measured here --" in text
+    assert re.search(r"- 1 of \d+ measured here --", text)
 
 
 def test_where_it_gains_nothing_is_a_sentence_of_the_lesson():

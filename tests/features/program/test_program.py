@@ -32,7 +32,7 @@ def trained(module_lab):
     """A training loop with workers, which crashes at its end."""
     module_lab.write("train.py", TRAIN)
     flags = ("--trace", "t.json", "--top", "2")
-    return followed(module_lab, sys.executable, "train.py", "3", flags=flags)
+    return followed(module_lab, sys.executable, "train.py", "8", flags=flags)
 
 
 def test_a_training_loop_has_its_own_output_traceback_and_exit_code(trained):
