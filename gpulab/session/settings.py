@@ -28,10 +28,13 @@ def check_machine(options: Options) -> None:
         raise UsageError(f"{options.threads} threads: this process may use {cores} cores")
 
 
-def check_counters(options: Options, device: str, ranks: int = 1) -> list[Finding]:
-    """Return why there will be none of the counters that are asked for. UsageError where what reads
-    them is not installed.
+def check_counters(options: Options, device: str | None = None, ranks: int = 1) -> list[Finding]:
+    """Return why there will be none of the counters that are asked for, by default on the device of
+    a run. UsageError where what reads them is not installed.
     """
+    if options.ncu is None and options.counters is None:
+        return []
+    device = device or device_of(options)
     reasons: list[Finding | None] = []
     if options.ncu is not None:
         reasons.append(needed("counters.tool").why_not(device, ranks))

@@ -31,7 +31,7 @@ from gpulab.features import present, taken_out
 from gpulab.options import Options, UsageError
 from gpulab.report.sentences import sentence
 from gpulab.session.drive import Interrupts
-from gpulab.session.settings import check_counters, check_machine, check_paths, device_of
+from gpulab.session.settings import check_counters, check_machine, check_paths
 from gpulab.session.sharing import check_share
 from gpulab.tui import status
 from gpulab.tui.ask import Ask
@@ -576,7 +576,7 @@ def open_lab(
     places = [Path(path) for path in paths]
     check_paths(places)
     check_machine(options)
-    missing = "; ".join(map(sentence, check_counters(options, device_of(options))))
+    missing = "; ".join(map(sentence, check_counters(options)))
     ascii_only = options.ascii or not shows_unicode()
     app = app_type(places, options, ascii_only=ascii_only, command=command)
     app.notice = missing or None
