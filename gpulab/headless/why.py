@@ -82,11 +82,11 @@ def why(names: Sequence[str], options: Options) -> int:
 
 
 def _processes(
-    bills: Sequence[TraceBill], found: Sequence[Collectives]
+    bills: Sequence[TraceBill], collectives: Sequence[Collectives]
 ) -> tuple[list[str], list[Collectives]]:
     """Return the collectives of each process: a schedule of torch's writes a file a cycle."""
     merged: dict[tuple[str, int], Collectives] = {}
-    for number, (bill, own) in enumerate(zip(bills, found, strict=True)):
+    for number, (bill, own) in enumerate(zip(bills, collectives, strict=True)):
         name, cycles = _CYCLE.subn("", bill.file)
         process = name, 0 if cycles else number
         kept = merged.get(process, {})
@@ -98,8 +98,8 @@ def _files(names: Sequence[str]) -> Iterator[Path]:
     for name in names:
         path = Path(name)
         if path.is_dir():
-            found = {file for file in path.iterdir() if file.name.endswith(_ENDINGS)}
-            yield from sorted(found.union(*(module.files_in(path) for module in modules("why"))))
+            of_torch = {file for file in path.iterdir() if file.name.endswith(_ENDINGS)}
+            yield from sorted(of_torch.union(*(module.files_in(path) for module in modules("why"))))
         else:
             yield path
 

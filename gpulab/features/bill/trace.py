@@ -60,7 +60,7 @@ class TraceBill(msgspec.Struct, frozen=True, kw_only=True):
 
 def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
     """Return the bill of a recording, from its first event to its last."""
-    found: dict[tuple[str, str], float] = defaultdict(float)
+    booked_s: dict[tuple[str, str], float] = defaultdict(float)
     threads = trace.operations or trace.calls
     marks = Counter(mark.thread for mark in trace.annotations)
     # a backward pass may call more than the program's own thread, which is the one that is marked
@@ -72,16 +72,16 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
     for cause in (BUSY, COLLECTIVES, COPIES):
         kind = [event for event in device if _of_device(event.kind, event.name) == cause]
         for start, end, index in innermost([event.span for event in kind]):
-            found[cause, kind[index].name] += uncovered(booked, start, end)
+            booked_s[cause, kind[index].name] += uncovered(booked, start, end)
         booked = union([*booked, *(event.span for event in kind)])
     if busy:
         for cause, of, spans in _host_states(trace, host):
-            found[f"{IDLE}: {cause}", of] += measure(intersect(rest, spans))
+            booked_s[f"{IDLE}: {cause}", of] += measure(intersect(rest, spans))
             rest = subtract(rest, spans)
         for name, seconds in _outside(trace, host, rest).items():
-            found[f"{IDLE}: {_elsewhere(trace)}", name] += seconds
+            booked_s[f"{IDLE}: {_elsewhere(trace)}", name] += seconds
     else:
-        found.update(_of_host(trace, host, rest))
+        booked_s.update(_of_host(trace, host, rest))
     marked = [event for event in trace.annotations if event.name.startswith(_STEP)]
     steps = sorted(trace.steps or marked, key=lambda step: step.start)
     marked_s = median(step.end - step.start for step in steps) if steps else None
@@ -92,7 +92,7 @@ def bill_of(file: str, trace: Trace, note: str) -> TraceBill:
         file=file,
         wall_s=trace.window_s,
         busy_s=measure(busy) if busy else None,
-        rows=_rows(found),
+        rows=_rows(booked_s),
         steps=len(steps),
         step_s=every_s if repeated else marked_s,
         device=trace.device_name,
