@@ -33,6 +33,7 @@ from gpulab.catalog.catalog import folders, read_file
 from gpulab.catalog.recordings import RECORDINGS
 
 GRACE_S = 30
+LAST_LINES = 3
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,8 @@ class Recorder:
             except subprocess.TimeoutExpired:
                 end(process)
                 return f"beyond {self.limit_s:g} s"
-        last = log.read_text(errors="replace").strip().rpartition("\n")[2]
-        return f"exit code {code}: {last}" if code else None
+        lines = filter(str.strip, log.read_text(errors="replace").splitlines())
+        return "\n    ".join([f"exit code {code}", *[*lines][-LAST_LINES:]]) if code else None
 
     def _keep(self, path):
         kept = self.folder / kind_of(gpulab.load(path).device.name) / path.name
