@@ -19,7 +19,6 @@ def request_of(path):
 
 
 def test_every_recording_has_the_text_of_its_lesson_today():
-    told_anew = 0
     for path in recordings():
         request = request_of(path)
         subject = subject_of(request.job)
@@ -30,12 +29,13 @@ def test_every_recording_has_the_text_of_its_lesson_today():
         assert not PRIVATE.search(
             " ".join([subject.claim, *(v.claim or "" for v in subject.variants)])
         )
-        told_anew += subject.source != today.source
-    assert told_anew
 
 
-def test_it_is_said_and_the_code_is_what_ran(tmp_path):
+def test_it_is_said_and_the_code_is_what_ran(tmp_path, monkeypatch):
     path = recording("h200/fused_softmax")
+    lesson = (folders()[-1] / "fused_softmax.py").read_text()
+    (tmp_path / "fused_softmax.py").write_text(lesson.replace('"""', '"""Another title\n\n', 1))
+    monkeypatch.setattr("gpulab.catalog.todays.folders", lambda: [tmp_path])
     run = open_run("h200/fused_softmax")
     assert "text_of_today" in [finding.code for finding in run.report.explanations]
     # a file of somebody's own is shown as it is
@@ -43,7 +43,7 @@ def test_it_is_said_and_the_code_is_what_ran(tmp_path):
     copyfile(path, copy)
     own, shown = subject_of(request_of(copy).job), subject_of(run.state.request.job)
     assert (own.source, own.source_sha256) == (shown.source, shown.source_sha256)
-    assert PRIVATE.search(own.claim)
+    assert own.title != shown.title == "Another title"
     assert "text_of_today" not in [
         finding.code for finding in open_run(str(copy)).report.explanations
     ]
