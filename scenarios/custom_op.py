@@ -25,9 +25,9 @@ registered operator   all layers in one piece
 
 Dynamo traces Python and torch's own operators. A function of a C++ extension is neither, nor one
 that hands pointers to another library. There the graph ends: Python calls the function, and what
-follows is another graph. `opaque` marks the function with `torch.compiler.disable`, which has the
-same effect. A function bound by pybind11 (`load_inline`) falls into the same two pieces. The lesson
-builds none: torch's headers keep g++ busy for tens of seconds.
+follows is another graph. A loop around it is not compiled, so each layer is, alone, in two pieces.
+`opaque` marks the function with `torch.compiler.disable`. That has the same effect as a function
+bound by pybind11 (`load_inline`), which g++ would compile for tens of seconds.
 
 ## What the registration says
 

@@ -33,7 +33,7 @@ that all sums are the same. `chase` follows chains: the first number of a line s
 line is. A CPU follows one chain on one core, a GPU four on each SM, too few to get in each other's
 way. So
 
-    latency = time per line * chains
+    latency = time per line * chains (528 on an H200)
 
 ## How many lines have to be under way
 
@@ -45,14 +45,14 @@ thousands of threads (`occupancy`, `vectorized_loads`).
 
 ## Where it does not help
 
-A linked list, a tree and a hash table are chains. Bandwidth does not speed them up; a smaller
-footprint does, and so do several searches at a time.
+A linked list, a tree and a hash table are chains. They feel the latency of a level, streams its
+bandwidth: from memory to the L1 13x against 239 / 40 = 6x. A smaller footprint speeds them up, and
+so do several searches at a time.
 
 ## What is left out
 
 Registers and shared memory are not walked through: shared memory is the same SRAM as a GPU's L1
-(`shared_memory_tiling`). Bandwidth is 64 bytes times the lines per second. Bytes are declared only
-for a GPU's memory, whose roof is known.
+(`shared_memory_tiling`). Bandwidth is 64 bytes times the lines per second.
 
 Footprints are parameters, powers of two. Where the last level of a CPU holds 64 MiB, `--set
 memory_mib=256` with `--set steps=4194304` goes beyond it.

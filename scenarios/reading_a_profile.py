@@ -45,9 +45,9 @@ torch 2.13, times left out):
 An operation calls others. Its *total* holds them, its *self* does not: only self times add up to
 100 %. Sorted by self, `copy_` is second, but `contiguous`, which the program wrote, is far below.
 The pieces are six rows of 4 to 9 %, and look harmless. By total, `chunk` and `relu_` come up, 41 %
-together. By calls, all 64 pieces of 4 layers stand first.
+together. By calls, their rows stand first.
 
-What a remedy can gain follows from the total that goes:
+What a remedy can gain follows from the total that goes. For two add the shares, not the gains:
 
     gain = 1 / (1 - share)
 

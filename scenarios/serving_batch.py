@@ -38,8 +38,8 @@ Outside of the timed step requests arrive at random moments, whatever the server
 The low load is half of what `one_by_one` can serve, the high one `load` times as much. Latency
 counts from the moment at which a request was *due*, to its last token. A server that cannot keep up
 has a queue that grows until requests stop coming: its percentiles only say how long the test was.
-In static batches a short request waits for the longest of the batch before its own. Each figure is
-of one short series, without an interval.
+In static batches a request waits for the longest of the batch before its own, in continuous ones
+for a place. Each figure is of one short series, without an interval.
 
 ## Where it does not help
 

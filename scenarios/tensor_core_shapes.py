@@ -26,7 +26,7 @@ not_contiguous   ... ·│█·█·█·█·│▒·▒·▒·▒·│▒   ev
 
 A kernel computes tiles with instructions of a fixed shape, such as 16x8x16 (`mma`) or 64x256x16
 (`wgmma`). It fills up a tile at the edge by itself, with zeros. So no size is refused, and an odd
-one does not leave the tensor cores by this.
+one stays on the tensor cores.
 
 What a kernel cannot repair is where rows begin. A thread loads up to 16 bytes at a time, from a
 multiple of 16. The copy unit of Hopper (TMA) wants every row to begin at one:
