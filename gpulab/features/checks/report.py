@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from gpulab.core.events import Checked, Event, Examined, ProcessStarted
 from gpulab.core.findings import Declaration, Finding, Value
+from gpulab.core.jobs import Measure
 from gpulab.core.statuses import CheckKind, CheckState, Verdict
 from gpulab.features.checks.findings import (
     calls_nothing_of_torch,
@@ -37,7 +38,14 @@ from gpulab.report.feature import Draft, Feature
 from gpulab.report.report import VariantReport
 from gpulab.report.sentences import declarations, doubted_check, is_doubt
 from gpulab.report.state import Keep, RunState, VariantState
-from gpulab.stats.comparison import Check, Comparison, Trust, grade_of, inner_interval
+from gpulab.stats.comparison import (
+    Check,
+    Comparison,
+    Trust,
+    compared_with_baseline,
+    grade_of,
+    inner_interval,
+)
 from gpulab.stats.statistics import FEWEST, MOST_CORRELATION, Interval, positive_correlation
 
 _LESS = 0.9
@@ -400,9 +408,13 @@ def _fold(state: RunState, event: Examined) -> None:
 def _derived(draft: Draft) -> Iterator[Event]:
     """Catches a part of a speedup that comes of earlier steps and is too small for one process."""
     baseline = draft.state.baseline
+    job = draft.state.timed_job
+    compared = compared_with_baseline(job) if isinstance(job, Measure) else ()
     for name, ratios in draft.state.part(NewValuesState).ratios.items():
+        if baseline is None or name not in compared:
+            continue
         lost = inner_interval(ratios) or _all_much(ratios)
-        logs = draft.samples.units((name, baseline.name)) if baseline else ()
+        logs = draft.samples.units((name, baseline.name))
         if lost is None or not logs or lost.low <= log(_LOST):
             continue
         gain = exp(-median(logs)) - 1

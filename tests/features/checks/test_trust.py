@@ -8,6 +8,7 @@ from found import finding
 from synthetic_runs import END, opening, report_of, request, run_of, samples
 
 from gpulab.core import events as e
+from gpulab.core.jobs import VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.statuses import (
     CheckKind,
@@ -274,6 +275,14 @@ def test_a_speedup_that_is_smaller_on_new_values_in_all_processes_is_a_doubt(rat
     assert ("less_on_new_values" in codes(trust)) == doubted
     state = check_of(trust, CheckKind.TIMED_STEPS).state
     assert state == (CheckState.DOUBTFUL if doubted else CheckState.PASSED)
+
+
+def test_new_values_of_a_variant_that_is_compared_with_none_are_no_doubt():
+    """As of timing_without_sync, where each variant shows clocks."""
+    alone = request(VariantInfo(name="a"), VariantInfo(name="b"))
+    lost = examined(CheckKind.TIMED_STEPS, count=3, values={"lost_on_new": 1.25}) * 6
+    report = report_of([*thread(run_request=alone), *lost, *samples({"b": 0.5}), *END])
+    assert (report.outcome, report.comparisons) == ("measured", [])
 
 
 def test_what_the_baseline_showed_of_its_output_says_nothing_of_another_variants():
