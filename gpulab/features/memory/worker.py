@@ -5,10 +5,9 @@ built.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
 
 import torch
-from torch.profiler import ProfilerActivity, profile, record_function
+from torch.autograd.profiler import profile, record_function
 
 from gpulab.engine.build.build import Build, Builder
 from gpulab.engine.processes.device import release_memory
@@ -75,15 +74,13 @@ def _on_cpu(builder: Builder, variant: Variant, closed_on_error: ExitStack) -> _
     """By what torch's allocator tells the profiler: sizes of what it took and gave back, in order;
     from the second step on at most.
     """
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recording:
+    with profile(profile_memory=True, use_kineto=True) as recording:
         build = builder.build(variant)
         closed_on_error.callback(build.close)
         builder.first_step(build)
         with record_function(_SECOND_STEP):
             builder.step(build)
-    assert recording.profiler is not None
-    results: Any = recording.profiler.kineto_results
-    events = results.events()
+    events = recording.kineto_results.events()
     begins = max(event.start_ns() for event in events if event.name() == _SECOND_STEP)
     changes = [(event.start_ns(), event.nbytes()) for event in events if event.name() == "[memory]"]
     held = sum(size for at, size in changes if at < begins)
