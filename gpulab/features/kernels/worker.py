@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from gpulab.core.payloads import KernelCode, KernelText
 
@@ -21,21 +22,25 @@ def kernels_made(keep: Iterable[Made] = ()) -> list[Made]:
     return source.kernels_made(keep)  # type: ignore[no-any-return]
 
 
-def launched_kernels(step: Callable[[], object]) -> list[KernelCode]:
-    """Triton kernels that a step launches; nothing where no scenario has imported it."""
+def readers_of_made() -> list[Callable[[], KernelCode]]:
+    """Return what reads each kernel that was made since the last call, for the device here."""
+    made = kernels_made()
+    if not made:
+        return []
+    from gpulab.features.kernels.reading import read_kernel
+    from gpulab.features.kernels.source import current_arch
+
+    return [partial(read_kernel, text, current_arch(), file) for text, file in made]
+
+
+def readers_of_launched(step: Callable[[], object]) -> list[Callable[[], KernelCode]]:
+    """Return what reads each Triton kernel that a step launches; nothing where no scenario has
+    imported it.
+    """
     if "triton.runtime.jit" not in sys.modules:
         return []
     from gpulab.features.kernels.reading import launched, read_triton_kernel
 
     with launched() as kernels:
         step()
-    return [read_triton_kernel(kernel) for kernel in kernels]
-
-
-def read(made: Made) -> KernelCode:
-    """Return what the compiler made of it for the device here."""
-    from gpulab.features.kernels.reading import read_kernel
-    from gpulab.features.kernels.source import current_arch
-
-    text, file = made
-    return read_kernel(text, current_arch(), file)
+    return [partial(read_triton_kernel, kernel) for kernel in kernels]
