@@ -7,7 +7,7 @@ import sys
 KILLED = """
 import json, os, time
 import psutil
-from gpulab.engine.processes.child import Child
+from gpulab.engine.processes.child import Child, kill_all
 from gpulab.proc.fork import become_subreaper
 from gpulab.proc.tree import ForkGuard
 
@@ -23,7 +23,7 @@ forks = ForkGuard(lambda: None)
 child = Child(forks, serve)
 assert child.wait_until_ready()
 forked = len(psutil.Process().children(recursive=True))
-child.kill()
+kill_all([child])
 print(json.dumps([forked, len(psutil.Process().children(recursive=True))]))
 """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -107,16 +107,19 @@ class Child:
             os.close(self._exit_fd)
             self._connection.close()
 
-    def kill(self) -> None:
-        """Kill it and wait until its children are gone too: to let go of a device takes time."""
-        if self.status is not None:
-            return
-        below = [process.pid for process in psutil.Process(self.pid).children()]
-        os.kill(self.pid, signal.SIGKILL)
-        self.wait()
-        for pid in below:  # a subreaper is their parent by now
-            with suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+
+def kill_all(children: Iterable[Child]) -> None:
+    """Kill them and wait until their children are gone too: to let go of a device takes time."""
+    alive = [child for child in children if child.status is None]
+    below: list[int] = []
+    for child in alive:
+        below += [process.pid for process in psutil.Process(child.pid).children()]
+        os.kill(child.pid, signal.SIGKILL)
+    for child in alive:
+        child.wait()
+    for pid in below:  # a subreaper is their parent by now
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)
 
 
 class ParentPipe:

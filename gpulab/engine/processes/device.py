@@ -28,9 +28,13 @@ def release_memory(device: torch.device) -> None:
     """Give cached device memory back: the next build gets fresh addresses, and all of it."""
     gc.collect()
     if device.type == "cuda":
-        torch.cuda.empty_cache()
-        if cupy := sys.modules.get("cupy"):
-            cupy.get_default_memory_pool().free_all_blocks()
+        _free_cached()
+
+
+def _free_cached() -> None:
+    torch.cuda.empty_cache()
+    if cupy := sys.modules.get("cupy"):
+        cupy.get_default_memory_pool().free_all_blocks()
 
 
 def limit_to_free_memory() -> None:
@@ -157,9 +161,9 @@ def may_stay() -> bool:
     """Return whether this process has freed nearly all of its GPU memory, and may keep its context
     for a while.
     """
-    if psutil.Process().children() or not {"jax", "cupy"}.isdisjoint(sys.modules):
+    if psutil.Process().children() or "jax" in sys.modules:
         return False
-    torch.cuda.empty_cache()
+    _free_cached()
     free, total = torch.cuda.mem_get_info()
     return free > total // 2
 

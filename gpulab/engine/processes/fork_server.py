@@ -8,6 +8,7 @@ rounds in one process shows.
 
 from __future__ import annotations
 
+import ast
 import gc
 import importlib
 import os
@@ -30,13 +31,14 @@ from gpulab.core.findings import Finding
 from gpulab.core.jobs import Calibrate, Measure, TimeFunctions
 from gpulab.core.payloads import Choice
 from gpulab.core.statuses import Stage
+from gpulab.core.text import BYTE_ORDER_MARK
 from gpulab.engine.build import compiled
 from gpulab.engine.measure import runner
 from gpulab.engine.measure.context import Process
 from gpulab.engine.measure.process_result import ProcessResult, RunResults
 from gpulab.engine.measure.stop_rule import StopRule
 from gpulab.engine.processes.channel import Channel
-from gpulab.engine.processes.child import Child, ParentPipe, Preload, Turn
+from gpulab.engine.processes.child import Child, ParentPipe, Preload, Turn, kill_all
 from gpulab.engine.processes.device import environment, may_stay, open_device, waiter
 from gpulab.engine.processes.failure import first_line
 from gpulab.engine.processes.layout import in_own_layout, seed_of
@@ -264,8 +266,7 @@ class ForkServer:
         self._kill_waiting()
 
     def _kill_waiting(self) -> None:
-        for child in self._waiting:
-            child.kill()
+        kill_all(self._waiting)
         self._waiting = []
 
     def _kill_orphans(self) -> None:
@@ -328,6 +329,25 @@ class ForkServer:
             profiler.serve()
 
         _guarded(self._reporter, profile)
+
+
+_LONG_IMPORTS = {
+    "optim": ("torch._dynamo",),
+    "compile": ("torch._dynamo", "torch._inductor.compile_fx"),
+}
+"""Modules by the attributes of torch that import them where a process first uses these."""
+
+
+def import_early(job: Measure | TimeFunctions) -> None:
+    """Import what the file's code will, and takes seconds: else all wait for it once more, after
+    the first process.
+    """
+    if job.starts_matter:
+        return
+    with suppress(SyntaxError, ValueError):  # it is told where the file is run
+        for node in ast.walk(ast.parse(job.subject.source.removeprefix(BYTE_ORDER_MARK))):
+            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "torch":
+                _import_all(_LONG_IMPORTS.get(node.attr, ()))
 
 
 def _import_all(names: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ from gpulab.engine.measure.plan import PROCESSES
 from gpulab.engine.measure.process_result import RunResults
 from gpulab.engine.processes import startup
 from gpulab.engine.processes.channel import Channel
-from gpulab.engine.processes.child import Child, ParentPipe, Preload
+from gpulab.engine.processes.child import Child, ParentPipe, Preload, kill_all
 from gpulab.engine.processes.layout import move_libraries, seed_of
 from gpulab.engine.processes.supervisor import Receive
 from gpulab.features import present
@@ -64,12 +64,13 @@ def serve(channel: Channel, receive: Receive, forks: ForkGuard, *, ready: bool =
         # so that the addresses say nothing of the data
         move_libraries(random.Random(seed_of(pinned, numbers.start) + 5))
         _import_torch()
-        from gpulab.engine.processes.fork_server import ForkServer
+        from gpulab.engine.processes.fork_server import ForkServer, import_early
 
         if job is None:
             job, numbers = pipe.receive()
             channel.name_variants(job)
             keep_code_of_the_run(job)
+        import_early(job)
         gc.enable()
         ForkServer(channel, job, forks, numbers, pipe).serve()
 
@@ -202,8 +203,7 @@ class _ForkServers:
                 if not child.has_finished():
                     self._exit_like(child)
                 break
-        for child in self._children:
-            child.kill()
+        kill_all(self._children)
         return results
 
     def _start(self, count: int) -> None:
@@ -229,6 +229,5 @@ class _ForkServers:
                     self._exit_like(child)
 
     def _exit_like(self, child: Child) -> NoReturn:
-        for other in self._children:
-            other.kill()
+        kill_all(self._children)
         exit_like(child.status)
