@@ -37,6 +37,7 @@ from gpulab.session.drive import Interrupts
 from gpulab.session.launch import start
 from gpulab.session.run_files import default_path
 from gpulab.session.settings import check_counters
+from gpulab.session.worker_process import READY
 from gpulab.show.display import as_file
 
 if TYPE_CHECKING:
@@ -122,6 +123,15 @@ def ending(reports: Sequence[RunReport]) -> Block:
 
 def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
+    try:
+        if options.seed is None:  # torch is imported meanwhile
+            READY.prepare(options.threads)
+        return _run(names, options)
+    finally:
+        READY.close()
+
+
+def _run(names: Sequence[str], options: Options) -> int:
     say_sharing(options)
     gate = _gate(options)
     planned = plan_runs(names, options, gate)

@@ -182,7 +182,7 @@ class ReadyWorker:
 
 
 READY = ReadyWorker()
-"""Of this process; empty but in an app."""
+"""Of this process, where a run comes next, or an app is open."""
 
 
 def worker_for(job: WorkerJob, command: Sequence[str]) -> WorkerProcess:
