@@ -196,8 +196,12 @@ class TimedChecks:
 
     def _is_to_change(self, candidate: Candidate, copying_s: float) -> bool:
         """In half of the blocks, as far as copies take a small part of the run."""
-        if self._context.job.smoke:
+        job = self._context.job
+        if job.smoke:
             return not self._shown[candidate.name].changed
+        # of several ranks no other step is checked, and they may have few blocks
+        if job.ranks > 1 and not self._context.number and not self._shown[candidate.name].changed:
+            return True
         allowed_s = _COPYING_SHARE * (perf_counter() - self._started)
         return self._copied_s + _COPIES * copying_s <= allowed_s and self._draw.random() < _CHANGED
 
