@@ -118,7 +118,8 @@ class Walk:
 
     def _is_of_file(self, tensor: torch.Tensor) -> bool:
         """Return whether writing to it writes to a file or others' memory, or ends this process."""
-        if not _is_foreign(tensor):
+        # page-locked memory is mapped as if others had it too
+        if not _is_foreign(tensor) or tensor.is_pinned():
             return False
         self._not_ours = self._not_ours or _read_only_or_shared()
         address = tensor.untyped_storage().data_ptr()
