@@ -80,3 +80,14 @@ def test_a_roof_of_arithmetic_is_scaled_to_the_clock_of_the_step_and_that_of_mem
     stream = StepFacts(time_s=Estimate(value=1.0), bytes=int(0.9e12), sm_mhz=1800.0)
     assert placed(stream, RoofSet(capped)).fraction.value == pytest.approx(0.9)
     assert placed(replace(product, sm_mhz=None), RoofSet(capped)).clock_scale == 1.0
+
+
+@pytest.mark.parametrize(
+    ("flops", "share", "scale"), [(0.8e12, 0.89, 0.9), (0.95e12, 1.0, 0.95), (1.1e12, 1.1, 1.0)]
+)
+def test_a_step_above_its_scaled_roof_had_a_higher_clock_than_was_read(flops, share, scale):
+    """As products at the power limit; above the roof as it was measured no clock explains it."""
+    roof = Ceiling(roof="matrix", kind="fp32", unit="", best=1e12, median=1e12, sm_mhz=2000.0)
+    product = StepFacts(time_s=Estimate(value=1.0), flops=int(flops), sm_mhz=1800.0)
+    point = placed(product, RoofSet([roof]))
+    assert (point.fraction.value, point.clock_scale) == pytest.approx((share, scale), abs=2e-3)
