@@ -63,9 +63,10 @@ def _is_docstring(statement):
 
 
 def _faults_of_points(report):
+    """Without the causes that are unexplained: what the numbers do not say is no fault of a run."""
     for variant in report.variants:
-        if variant.cause and variant.cause.bound in (BoundKind.UNEXPLAINED, BoundKind.UNKNOWN):
-            yield f"{variant.name}: cause not determined"
+        if variant.cause and variant.cause.bound == BoundKind.UNKNOWN:
+            yield f"{variant.name}: cause unknown"
         for point in filter(None, (variant.roofline, *variant.operation_points)):
             if point.fraction.value > OVER:
                 yield f"{variant.name}: {point.variant} at {point.fraction.value:.1%} of its roof"
