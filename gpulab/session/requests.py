@@ -46,6 +46,7 @@ from gpulab.core.limits import (
 from gpulab.core.secrets import masked
 from gpulab.core.statuses import Cache, CeilingChoice, Clock, Per, Shows
 from gpulab.core.text import cut, one_line, plain
+from gpulab.features import part
 from gpulab.options import Options, UsageError
 from gpulab.proc.nvtx_ranges import profiler_listens
 from gpulab.report.findings import not_asked_for
@@ -101,7 +102,7 @@ def request_for(entry: Entry, settings: Options, functions: Sequence[str] = ()) 
         job=job,
         telemetry=telemetry,
         timeout_s=settings.timeout_s,
-        profile=_profile(settings, time_s),
+        profile=_profile(settings, time_s, entry),
         counters_s=settings.counters,
     )
 
@@ -313,7 +314,7 @@ def _arguments(entry: Entry, given: str) -> Arguments:
     )
 
 
-def _profile(settings: Options, time_s: float) -> ProfileOptions | None:
+def _profile(settings: Options, time_s: float, entry: Entry) -> ProfileOptions | None:
     """A run shorter than a second asks for its speedup and no more, unless it says so."""
     requested = settings.trace is not None or settings.memory
     if not requested and (
@@ -321,8 +322,12 @@ def _profile(settings: Options, time_s: float) -> ProfileOptions | None:
     ):
         return None
     trace = str(settings.trace.absolute()) if settings.trace else None
-    every = requested or settings.profile == "all"
-    return ProfileOptions(trace=trace, memory="" if settings.memory else None, every=every)
+    return ProfileOptions(
+        trace=trace,
+        memory="" if settings.memory else None,
+        every=requested or settings.profile == "all",
+        also=tuple(part("course.report:variants_asked", entry.name) or ()),
+    )
 
 
 def _variants(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil
@@ -228,8 +228,10 @@ class Measurement:
         for candidate in self.candidates:
             self._close(candidate)
 
-    def extremes(self, *, every: bool) -> list[Candidate]:
-        """The baseline and the fastest candidate, by this process's times; all if `every`."""
+    def extremes(self, *, every: bool, also: Sequence[str]) -> list[Candidate]:
+        """The baseline and the fastest candidate, by this process's times, and those named; all if
+        `every`.
+        """
         values = dict(self.recorder.values)
         times: dict[Candidate, float] = {}
         for candidate in self.candidates:
@@ -238,9 +240,9 @@ class Measurement:
                 times[candidate] = median(chain.from_iterable(epochs))
         if every or not times:
             return self.candidates
-        baseline = self.candidates[0]
         fastest = min(times, key=lambda candidate: times[candidate])
-        return [fastest] if fastest is baseline else [baseline, fastest]
+        names = {self.candidates[0].name, fastest.name, *also}
+        return [candidate for candidate in self.candidates if candidate.name in names]
 
     def _epochs(self) -> None:
         ends = None

@@ -289,7 +289,9 @@ class _ProcessRun:
         def solo_run(candidate: Candidate, _: Build) -> None:
             channel.emit(_ALONE.solo_run(context.wall_clock, channel, candidate, job.time_s))
 
-        for candidate in measurement.extremes(every=job.profile is None or job.profile.every):
+        every = job.profile is None or job.profile.every
+        also = job.profile.also if job.profile else ()
+        for candidate in measurement.extremes(every=every, also=also):
             if candidate.name != CONTROL:
                 self._act(Stage.SOLO_RUN, candidate, solo_run, exclusive=exclusive)
 

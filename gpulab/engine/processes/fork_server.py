@@ -278,7 +278,7 @@ class ForkServer:
     def _names_to_profile(self, last: ProcessResult) -> list[str]:
         measured = {candidate.variant for candidate in last.candidates}
         if self._job.profile is not None and not self._job.profile.every:
-            measured &= self._stop_rule.extremes()
+            measured &= self._stop_rule.extremes() | {*self._job.profile.also}
         return [info.name for info in self._job.subject.variants if info.name in measured]
 
     def _profile(self, names: list[str], choices: Sequence[Choice]) -> None:

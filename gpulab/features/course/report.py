@@ -13,6 +13,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+PLACE = re.compile(r"\{(?P<variant>\w+)(?:\.(?P<fact>\w+)|: (?P<figure>[^}]+))\}")
+"""What an answer names: `{VARIANT.FACT}`, or `{VARIANT: FIGURE}` of a figure that the lesson
+reports itself.
+"""
+OF_A_PROFILE = (
+    "goodput",
+    "hidden",
+    "launches",
+    "data",
+    "copies",
+    "sync",
+    "peak",
+    "held",
+    "reserved",
+)
+OF_A_SOLO_RUN = ("sm", "dram", "busy", "power")
+"""Facts of the variants that are profiled, and run alone, at the end of a run."""
 _FILE = Path(__file__).parent / "course.toml"
 _LESSON = re.compile(r'^\[\[stage\.lesson\]\]\nname = "(\w+)"$', re.MULTILINE)
 _STAGE = re.compile(r'^\[\[stage\]\]\ntitle = "(.+)"$', re.MULTILINE)
@@ -79,6 +96,15 @@ def course_lesson(name: str) -> CourseLesson | None:
             if lesson.name == name:
                 return lesson
     return None
+
+
+def variants_asked(name: str) -> list[str]:
+    """Return the variants of a lesson of whose profile, or solo run, its questions want a fact."""
+    lesson = course_lesson(name)
+    answers = [question.answer for question in lesson.questions] if lesson else []
+    places = [place for text in answers for place in PLACE.finditer(text)]
+    asked = [each["variant"] for each in places if each["fact"] in OF_A_PROFILE + OF_A_SOLO_RUN]
+    return list(dict.fromkeys(asked))
 
 
 def _lesson(read: dict[str, Any]) -> CourseLesson:

@@ -21,16 +21,12 @@ from gpulab.core.units import (
 )
 from gpulab.draw.blocks import Block, Fitted, Inside, Text
 from gpulab.features import present
-from gpulab.features.course.report import CourseLesson, CourseStage, course_lesson
+from gpulab.features.course.report import PLACE, CourseLesson, CourseStage, course_lesson
 from gpulab.report.report import RunReport, VariantReport
 from gpulab.report.sentences import sentence
 from gpulab.stats.comparison import Comparison
 from gpulab.stats.verdicts import shown
 
-PLACE = re.compile(r"\{(?P<variant>\w+)(?:\.(?P<fact>\w+)|: (?P<figure>[^}]+))\}")
-"""What an answer names: `{VARIANT.FACT}`, or `{VARIANT: FIGURE}` of a figure that the lesson
-reports itself.
-"""
 PARENTHESIS = re.compile(r" \((?=[^()]*\{)[^()]*\)")
 SENTENCE_END = re.compile(r"(?<=[^.][.?]) ")
 _WIDEST = 78

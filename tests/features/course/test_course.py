@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gpulab.catalog.catalog import read_file
 from gpulab.core.statuses import Shows
-from gpulab.features.course.report import course
-from gpulab.features.course.view import FACTS, PARENTHESIS, PLACE, SENTENCE_END
+from gpulab.features.course.report import PLACE, course, variants_asked
+from gpulab.features.course.view import FACTS, PARENTHESIS, SENTENCE_END
 from gpulab.scenario import FIRST
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
@@ -86,3 +86,9 @@ def assert_answers_have_a_value_on_a_cpu(lesson, scenario):
         for sentence in SENTENCE_END.split(PARENTHESIS.sub("", answer)):
             named = {place["variant"] for place in PLACE.finditer(sentence)}
             assert named <= on_gpu or not named & on_gpu, sentence
+
+
+def test_variants_whose_profile_an_answer_wants_have_one():
+    assert variants_asked("utilization") == ["one_block", "full_grid"]
+    assert variants_asked("coalescing") == []
+    assert variants_asked("of_somebody_else") == []
