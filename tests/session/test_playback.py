@@ -28,7 +28,7 @@ def clock():
 
 @pytest.fixture
 def playback(clock):
-    return Playback(recorded_path("h200/pinned_memory"), clock)
+    return Playback(recorded_path("older/pinned_memory"), clock)
 
 
 def events_of(path):

@@ -32,7 +32,7 @@ def test_a_scenario_names_its_newest_run_here_and_those_before_it(two_runs):
 
 def test_a_recording_ships_of_what_has_not_run_here():
     assert open_run("divergence").report.device.name == "NVIDIA H200"
-    assert find_run("h100/small_kernels") in recordings()
+    assert find_run("h100/precision") in recordings()
 
 
 @pytest.mark.parametrize("name", ["nothing", "nothing.jsonl", "nothing~1"])

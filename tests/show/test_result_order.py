@@ -24,7 +24,7 @@ def test_the_best_speedup_stands_above_the_table_of_all(width, tmp_path):
 
 
 def test_a_table_that_has_no_room_beside_a_panel_stands_above_or_below_it():
-    run = whole_run(recorded_path("h200/timing_without_sync"))
+    run = whole_run(recorded_path("older/timing_without_sync"))
     shown = Shown(run.report, Target.SCREEN, width=115, live=live_run(run.report, run.state, None))
     rows = printed(on_screen(shown), 115).splitlines()
     assert any(row.split()[:1] == ["with_item"] and row.endswith("1.019x") for row in rows)

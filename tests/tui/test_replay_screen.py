@@ -142,7 +142,7 @@ def test_at_its_end_it_has_the_cells_of_the_run_that_was_live(tmp_path, size, ta
 
 @pytest.mark.slow
 def test_every_moment_looks_alike_however_one_comes_to_it():
-    path = recorded_path("h200/pinned_memory")
+    path = recorded_path("older/pinned_memory")
     seen = {}
 
     moments = {"17": "0:17/", "0:36": "0:36/", "100%": "ended"}
@@ -210,7 +210,7 @@ def test_keys_move_it_while_it_is_paused_and_none_runs_anything(tmp_path, monkey
         assert "go to a time: 90, 1:30, 45%" in flat(pilot)
         assert "run it" not in flat(pilot)
 
-    replayed(journey, recorded_path("h200/pinned_memory"))
+    replayed(journey, recorded_path("older/pinned_memory"))
     assert not state_folder().exists()
 
 
@@ -281,7 +281,7 @@ def test_a_system_without_torch_and_linux_shows_a_run_of_a_gpu(tmp_path):
     """As far as Textual's driver for terminals is not that of Linux: it needs termios."""
     script = tmp_path / "elsewhere.py"
     script.write_text(_ELSEWHERE)
-    arguments = (sys.executable, script, recorded_path("h200/pinned_memory"))
+    arguments = (sys.executable, script, recorded_path("older/pinned_memory"))
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     assert "replay H200, 2026-11-23" in done.stdout
     assert "FASTER       pinned                6.20x  99 %: 5.85 to 6.53" in done.stdout

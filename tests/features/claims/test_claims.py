@@ -86,7 +86,7 @@ def test_without_a_run_here_figures_are_of_recordings_and_say_so(lab):
         name = line.split()[0]
         assert name in recorded or line.rstrip().endswith(f"  gpulab --run {name}")
     figures, *words = row(table, "batched_matmul")
-    assert re.search(r"36\.4x +34\.8 to 37\.5 +H200, recorded +\+1 -7$", figures)
+    assert re.search(r"40\.1x +37\.8 to 40\.8 +H200, recorded +\+1 -7$", figures)
     assert words == [
         "  measured  bmm over loop: faster",
         "  claim     performance basics: 31x; quick-start guide: 20-40x",

@@ -117,7 +117,7 @@ def test_runs_at_separate_times_say_the_least_change_that_they_can_show(compared
 
 
 def test_runs_of_different_lessons_are_not_compared(compared):
-    text = compared(NAME, "h100/reduction", code=3)
+    text = compared(NAME, "h200/reduction", code=3)
     assert text.startswith("not compared: different lessons, vector_add and reduction")
     assert "lines that differ" not in text
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from recorded import recorded_path
 from rich.console import Console
 
 from gpulab.catalog.recordings import RECORDINGS
@@ -88,7 +89,7 @@ def test_a_lesson_that_ships_has_its_counters():
 
 
 def test_stalls_of_few_samples_have_no_shares():
-    run = read_run_file(RECORDINGS / "h100" / "reduction.jsonl.xz")
+    run = read_run_file(recorded_path("h100/reduction"))
     said = " ".join(" ".join(printed(kernels, build_report(fold_all(run.events)))).split())
     assert said.count("stalls: few samples (1)") == 3
     assert said.count("stalls: few samples (4)") == 2
