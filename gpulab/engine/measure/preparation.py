@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -74,7 +75,7 @@ class Preparation:
         """Builds that are too expensive for every epoch."""
         # so that the order says nothing of the data
         self._order = random.Random(context.seed + 4)
-        self._unread: dict[str, list[Callable[[], KernelCode]]] = {}
+        self._unread: defaultdict[str, list[Callable[[], KernelCode]]] = defaultdict(list)
         """What reads the kernels of each variant."""
         self._in_turn = ""
         """The variant that a later process checks most closely, apart from the baseline."""
@@ -138,6 +139,7 @@ class Preparation:
             build = context.builder.build(variant)
             candidate = self._prepare_build(variant, build, baseline_items, frames)
         except BaseException as error:
+            self._read_kernels()  # the process may end with the device
             reporter.failed(name, reporter.position.stage, error)
         if build is not None and build not in self._kept:
             context.close(variant, build)
@@ -150,7 +152,6 @@ class Preparation:
         reporter = self._reporter
         context = self._context
         name = variant.name
-        kernels = self._unread[name] = []
         self._find_kernels(name, lambda worker: worker.readers_of_made())
         reporter.stage(Stage.CHECK, name)
         first_step_s = self._check(variant, build, baseline_items)
@@ -170,7 +171,7 @@ class Preparation:
         )
         self._check_device_clock(candidate, build)
         # To torch, compiled code is one operation, and a kernel of the scenario's own is none.
-        self._count(name, build, countable=compiled.frames() == frames and not kernels)
+        self._count(name, build, countable=compiled.frames() == frames and not self._unread[name])
         if name in context.checked:
             context.checker.still(name, build)
         self._declare(build)
@@ -412,20 +413,21 @@ class Preparation:
 
     def _read_kernels(self) -> None:
         """Tell the kernels of all variants. Each disassembler takes 0.4 s: all run at once."""
-        unread = {name: readers for name, readers in self._unread.items() if readers}
+        unread = [(name, read) for name, readers in self._unread.items() for read in readers]
+        self._unread.clear()
         if not unread:
             return
         from gpulab.features.kernels.events import KernelsCompiled
 
-        with ThreadPoolExecutor() as pool:
-            reading = {name: [*map(pool.submit, readers)] for name, readers in unread.items()}
-        for name, kernels in reading.items():
-            try:
-                told = KernelsCompiled(variant=name, kernels=[each.result() for each in kernels])
-            except Exception as error:
-                self._not_read(name, error)
-            else:
-                self._reporter.channel.emit(told)
+        found: dict[str, list[KernelCode]] = {}
+        with ThreadPoolExecutor(8) as pool:
+            for name, reading in [(name, pool.submit(read)) for name, read in unread]:
+                try:
+                    found.setdefault(name, []).append(reading.result())
+                except Exception as error:
+                    self._not_read(name, error)
+        for name, kernels in found.items():
+            self._reporter.channel.emit(KernelsCompiled(variant=name, kernels=kernels))
 
     def _not_read(self, name: str, error: Exception) -> None:
         kernels_not_read = needed("kernels.findings").kernels_not_read
