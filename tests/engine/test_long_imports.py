@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
+from gpulab.core.jobs import FunctionFile, TimeFunctions
 from gpulab.engine.build import load as imports
+from gpulab.engine.processes import fork_server
 
 OWN = "import colorsys\nimport threading\n"
 LIBRARY_WITH_A_THREAD = (
@@ -60,3 +62,23 @@ def test_on_a_gpu_only_what_asks_for_no_device_is_imported_before_a_fork(
     recorded = long_imports("cuda:0")
     importlib.import_module("opens_a_device")
     assert recorded.modules == []
+
+
+@pytest.mark.parametrize(
+    ("source", "imported"),
+    [
+        ("torch.compile(f)", ["torch._dynamo", "torch._inductor.compile_fx"]),
+        ("\ufeffo = torch.optim.SGD(p)", ["torch._dynamo"]),
+        ('"""as torch.compile does"""\nmodel.compile()', []),
+        ("os.environ['TORCHINDUCTOR_X'] = '1'\ntorch.compile(f)", []),
+        ("def f(:", []),
+    ],
+)
+def test_what_the_code_of_a_file_will_import_is_imported_early(monkeypatch, source, imported):
+    made = []
+    monkeypatch.setattr(fork_server, "_import_all", made.extend)
+    file = FunctionFile(scenario="s", path="s.py", source_sha256="", source=source, variants=())
+    fork_server.import_early(TimeFunctions(subject=file))
+    assert made == imported
+    fork_server.import_early(TimeFunctions(subject=file, smoke=True))
+    assert made == imported

@@ -340,14 +340,24 @@ _LONG_IMPORTS = {
 
 def import_early(job: Measure | TimeFunctions) -> None:
     """Import what the file's code will, and takes seconds: else all wait for it once more, after
-    the first process.
+    the first process. Not where the file may set variables that are read by the import.
     """
-    if job.starts_matter:
+    source = job.subject.source.removeprefix(BYTE_ORDER_MARK)
+    if job.starts_matter or job.smoke or "environ" in source:
         return
-    with suppress(SyntaxError, ValueError):  # it is told where the file is run
-        for node in ast.walk(ast.parse(job.subject.source.removeprefix(BYTE_ORDER_MARK))):
-            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "torch":
-                _import_all(_LONG_IMPORTS.get(node.attr, ()))
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            nodes = [*ast.walk(ast.parse(source))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return  # it is told where the file is run
+    of_torch = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "torch"
+    }
+    for word, names in _LONG_IMPORTS.items():
+        if word in of_torch:
+            _import_all(names)
 
 
 def _import_all(names: Sequence[str]) -> None:
