@@ -109,7 +109,9 @@ class Child:
 
 
 def kill_all(children: Iterable[Child]) -> None:
-    """Kill them and wait until their children are gone too: to let go of a device takes time."""
+    """Kill them and their children, and wait until all are gone: to let go of a device takes
+    time.
+    """
     alive = [child for child in children if child.status is None]
     below: list[int] = []
     for child in alive:
@@ -118,7 +120,8 @@ def kill_all(children: Iterable[Child]) -> None:
     for child in alive:
         child.wait()
     for pid in below:  # a subreaper is their parent by now
-        with suppress(ChildProcessError):
+        with suppress(ChildProcessError, ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
 
