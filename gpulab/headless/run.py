@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -124,8 +125,9 @@ def ending(reports: Sequence[RunReport]) -> Block:
 def run(names: Sequence[str], options: Options) -> int:
     """Run them one after the other and print what came out; returns the exit code."""
     try:
-        if options.seed is None:  # torch is imported meanwhile
-            READY.prepare(options.threads)
+        if options.seed is None and options.from_start is None:
+            with suppress(OSError):  # it is told by the run
+                READY.prepare(options.threads)  # it imports torch meanwhile
         return _run(names, options)
     finally:
         READY.close()

@@ -142,9 +142,7 @@ class WorkerProcess:
 
 
 class ReadyWorker:
-    """One worker that has imported torch, for the next run of an app: `prepare` while nothing is
-    measured.
-    """
+    """One worker that has imported torch, for the next run: `prepare` while nothing is measured."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

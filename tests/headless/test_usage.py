@@ -6,7 +6,10 @@ import json
 import os
 import re
 import subprocess
+import sys
+from contextlib import suppress
 
+import psutil
 import pytest
 from scripted import SCENARIO, CommandLine
 
@@ -283,3 +286,18 @@ def test_a_folder_that_was_deleted_is_named(lab):
     process = lab.call("--run", f"{path}:step", cwd=gone, preexec_fn=gone.rmdir)
     assert process.code == 74
     assert "the current folder was deleted" in process.stderr
+
+
+def test_a_mistake_in_a_command_leaves_no_worker_behind(tmp_path):
+    """torch is imported while a command is still read."""
+    marked = {**os.environ, "GPULAB_OF_THIS_TEST": str(tmp_path)}
+    command = [sys.executable, "-m", "gpulab", "--run", "there_is_no_such_lesson"]
+    done = subprocess.run(command, env=marked, capture_output=True, text=True, check=False)
+    assert (done.returncode, "there is no scenario" in done.stderr) == (2, True)
+    assert not [process for process in psutil.process_iter() if is_marked(process, str(tmp_path))]
+
+
+def is_marked(process, mark):
+    with suppress(psutil.Error):
+        return process.environ().get("GPULAB_OF_THIS_TEST") == mark
+    return False
