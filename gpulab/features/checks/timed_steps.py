@@ -157,6 +157,7 @@ class TimedChecks:
         self._shown: defaultdict[str, _Shown] = defaultdict(_Shown)
         self._block: _Block | None = None
         self._first_noted: set[str] = set()
+        self._first_changed: set[str] = set()
         self._seeds = itertools.count(_FRESH_SEEDS)
         """Of values that nobody had before."""
         self._looks = not context.number or self._draw.random() < _SLOW
@@ -200,7 +201,8 @@ class TimedChecks:
         if job.smoke:
             return not self._shown[candidate.name].changed
         # of several ranks no other step is checked, and they may have few blocks
-        if job.ranks > 1 and not self._context.number and not self._shown[candidate.name].changed:
+        if job.ranks > 1 and not self._context.number and candidate.name not in self._first_changed:
+            self._first_changed.add(candidate.name)
             return True
         allowed_s = _COPYING_SHARE * (perf_counter() - self._started)
         return self._copied_s + _COPIES * copying_s <= allowed_s and self._draw.random() < _CHANGED
