@@ -91,7 +91,7 @@ scenario = Scenario(
 _VOCABULARY = 512
 _WINDOW = 8
 # seconds of a token alone: measured once, so that all variants get requests at the same rate
-_OF_ONE = []
+_OF_ONE = {}
 _TIMED = set()
 
 
@@ -129,14 +129,15 @@ def _service(lab, requests, tokens, width, layers, arrivals, load, batch, refill
         texts, _, _ = serve([0.0] * requests)  # all of them wait already
         return torch.tensor([text + [-1] * (room - len(text)) for text in texts])
 
-    if not _OF_ONE:
-        _OF_ONE.append(decoder.seconds_of_one())
+    model, load_of = (width, layers), (batch, refills, width, layers, arrivals, load)
+    if model not in _OF_ONE:
+        _OF_ONE[model] = decoder.seconds_of_one()
     for count in range(batch, 0, -1):  # every size, so that none is set up under load
         decoder.choose(prompts[:count].tolist())
-    if (batch, refills) not in _TIMED:  # once a process: requests arrive for a second
-        _TIMED.add((batch, refills))
+    if load_of not in _TIMED:  # once a process: requests arrive for a second
+        _TIMED.add(load_of)
         gaps = -torch.rand(arrivals).log()  # of a Poisson process
-        request_s = _OF_ONE[0] * mean(lengths[:arrivals])
+        request_s = _OF_ONE[model] * mean(lengths[:arrivals])
         for name, times in (("low", 0.5), ("high", load)):
             _, latency, _ = serve((gaps.cumsum(0) * request_s / times).tolist())
             percentiles = quantiles(latency, n=100, method="inclusive")

@@ -1,13 +1,13 @@
 """Record lessons on this machine's devices, as `gpulab/recordings` ships them.
 
     python benchmarks/device/record.py NAME [NAME ...] [--devices cuda:0,cuda:1] [--limit S]
-        [--stop-after S] [--to FOLDER] [--ncu]
+        [--stop-after S] --to FOLDER [--ncu]
 
 A default run of each, with --ncu with the counters of its kernels: one at a time on each device,
 after those of several ranks, which have the devices for themselves. Its file is packed into
-FOLDER/KIND (h100, h200, ...), in the place of the one that is there, with the paths of this machine
-shortened. One with a fault (`recording_faults.py`) goes to FOLDER/refused, what each run printed to
-FOLDER/logs. Then `python tests/recorded.py`, after a look at what differs.
+FOLDER/KIND (h100, h200, ...), with the paths of this machine shortened, to be copied to
+gpulab/recordings. One with a fault (`recording_faults.py`) goes to FOLDER/refused, what each run
+printed to FOLDER/logs. Then `python tests/recorded.py`, after a look at what differs.
 """
 
 import argparse
@@ -132,7 +132,7 @@ def main():
     parser.add_argument("--devices", default="cuda:0", type=lambda text: text.split(","))
     parser.add_argument("--limit", type=float, help="seconds of one run")
     parser.add_argument("--stop-after", type=float, default=float("inf"), help="seconds")
-    parser.add_argument("--to", type=Path, default=RECORDINGS)
+    parser.add_argument("--to", type=Path, required=True, help="a folder, with its refused runs")
     parser.add_argument("--ncu", action="store_true")
     given = parser.parse_args()
     latest = time.monotonic() + given.stop_after

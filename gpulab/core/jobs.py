@@ -202,9 +202,9 @@ class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
     memory: Text | None = None
     """A path without suffix for memory snapshots of a GPU."""
     every: bool = True
-    """Whether all variants have one: else the baseline and the fastest, and"""
+    """Whether all variants have one: else the baseline, the fastest and `also`."""
     also: tuple[Name, ...] = ()
-    """those that questions of the course ask about."""
+    """Variants of which a question of the course wants what a profile or a solo run shows."""
     at_once: bool = False
     """Of a followed program: without waiting until it makes the loop no more than 3 % longer."""
 

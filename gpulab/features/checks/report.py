@@ -409,9 +409,11 @@ def _derived(draft: Draft) -> Iterator[Event]:
     """Catches a part of a speedup that comes of earlier steps and is too small for one process."""
     baseline = draft.state.baseline
     job = draft.state.timed_job
-    compared = compared_with_baseline(job) if isinstance(job, Measure) else ()
+    if baseline is None or not isinstance(job, Measure):
+        return
+    compared = compared_with_baseline(job)
     for name, ratios in draft.state.part(NewValuesState).ratios.items():
-        if baseline is None or name not in compared:
+        if name not in compared:
             continue
         lost = inner_interval(ratios) or _all_much(ratios)
         logs = draft.samples.units((name, baseline.name))

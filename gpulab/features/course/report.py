@@ -100,7 +100,7 @@ def course_lesson(name: str) -> CourseLesson | None:
 
 def variants_asked(name: str) -> list[str]:
     """Return the variants of a lesson of whose profile, or solo run, its questions want a fact."""
-    lesson = course_lesson(name)
+    lesson = course_lesson(name) if name in lesson_places() else None
     answers = [question.answer for question in lesson.questions] if lesson else []
     places = [place for text in answers for place in PLACE.finditer(text)]
     asked = [each["variant"] for each in places if each["fact"] in OF_A_PROFILE + OF_A_SOLO_RUN]

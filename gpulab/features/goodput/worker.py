@@ -283,7 +283,8 @@ class Profiler:
         self, run: Callable[[], None], *, shapes: bool = False, memory: bool = False
     ) -> tuple[Trace, PhaseTimes]:
         """Run it under the profiler; its trace, and the times of its phases meanwhile."""
-        # what torch.profiler wraps, which imports the compiler first: 1 to 4 s
+        # what torch.profiler wraps: that imports the compiler first, 1 to 4 s, to know of its
+        # graphs, and adds to a trace of several ranks which one it is
         recording = profile(
             use_device="cuda" if self._device.type == "cuda" else None,
             record_shapes=shapes,

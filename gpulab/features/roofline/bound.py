@@ -178,7 +178,8 @@ class Point(Cause, frozen=True, kw_only=True):
     the roof's error as well as the time's. `roof_processes`: in
     how many processes the roof was measured between the blocks, `fraction` then being the median of
     what the blocks of each process give; 0 where the roof is of another time. `clock_scale`: the
-    SMs' clock in the step over that at which the roof was measured, by which it is scaled.
+    SMs' clock in the step, as it was read or, where it was higher, by its rate, over that at which
+    the roof was measured, by which it is scaled.
     """
 
     variant: str
