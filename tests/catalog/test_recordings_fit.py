@@ -14,7 +14,7 @@ OLD = {
     "h200/fused_softmax", "h200/gradient_accumulation", "h200/graph_breaks",
     "h200/graph_of_two_shapes", "h200/input_pipeline", "h200/late_rank", "h200/layernorm_gelu",
     "h200/memory_hierarchy", "h200/persistent_matmul", "h200/pinned_memory",
-    "h200/pipeline_handoff", "h200/recomputation", "h200/roofline_tour", "h200/small_kernels",
+    "h200/pipeline_handoff", "h200/recomputation", "h200/roofline_tour", "h200/serving_batch", "h200/small_kernels",
     "h200/training_step",
 }  # fmt: skip
 """They have faults, and are to be recorded anew: whoever does takes their names from here."""
