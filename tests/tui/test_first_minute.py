@@ -36,7 +36,7 @@ def test_a_guess_goes_on_to_the_recording_where_a_lesson_cannot_run(tmp_path, mo
         await pilot.press("colon")
         await type_in(pilot, "100%")
         await pilot.press("enter")
-        await until(pilot, lambda: "median prediction 4.00x; measured 6.21x" in flat(pilot))
+        await until(pilot, lambda: "median prediction 4.00x; measured 8.11x" in flat(pilot))
         assert "nearest: 5x" in flat(pilot)
         await pilot.press(
             "z", "escape", "pagedown"

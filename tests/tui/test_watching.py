@@ -86,7 +86,7 @@ def test_a_run_whose_process_dies_says_so_and_the_screen_goes_on(folder):
         await until(pilot, lambda: "the run's process died at" in flat(pilot))
         assert "incomplete run file" in flat(pilot)
         await pilot.press("1")
-        await until(pilot, lambda: "starts all forty kernels by one launch" in flat(pilot))
+        await until(pilot, lambda: "one batched call ends both" in flat(pilot))
 
     watch(journey, run.path)
 
