@@ -193,11 +193,11 @@ def test_no_folder_is_left_where_the_session_is_killed_as_well(lab, tmp_path):
     lab.env["TMPDIR"] = str(tmp_path)
     process = lab.start("--run", path, "--device", "cpu", "--time", "1", "--telemetry", "off")
     wait_for((lab.folder / "hangs").exists)
-    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith("gpulab-")]
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith("gpulab-held-")]
     process.kill()
     process.communicate()
     assert lab.none_left()
-    assert not [entry.name for entry in tmp_path.iterdir() if entry.name.startswith("gpulab-")]
+    assert not [entry.name for entry in tmp_path.iterdir() if entry.name.startswith("gpulab-held-")]
 
 
 def test_of_several_runs_each_has_its_trace_and_a_smoke_run_measures_no_ceilings(lab):
