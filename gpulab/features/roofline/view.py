@@ -231,7 +231,8 @@ def _notes(points: Sequence[Point], family: str) -> Iterator[str]:
         if point.clock_scale != 1
     ]
     if scaled:
-        yield f"roof scaled to the SM clock of the step: {', '.join(scaled)}"
+        clock = "the SM clock of the step, read or at least that of its rate"
+        yield f"roof scaled to {clock}: {', '.join(scaled)}"
     ratios = [
         f"{letter} {times(point.bytes_ratio)}" for letter, point in lettered if point.bytes_ratio
     ]

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from gpulab.catalog.catalog import read_file
 from gpulab.core.statuses import Shows
-from gpulab.features.course.report import PLACE, course, variants_asked
+from gpulab.features.course.report import (
+    OF_A_PROFILE,
+    OF_A_SOLO_RUN,
+    PLACE,
+    course,
+    variants_asked,
+)
 from gpulab.features.course.view import FACTS, PARENTHESIS, SENTENCE_END
 from gpulab.scenario import FIRST
 
@@ -89,6 +95,7 @@ def assert_answers_have_a_value_on_a_cpu(lesson, scenario):
 
 
 def test_variants_whose_profile_an_answer_wants_have_one():
+    assert FACTS.keys() >= {*OF_A_PROFILE, *OF_A_SOLO_RUN}
     assert variants_asked("utilization") == ["one_block", "full_grid"]
     assert variants_asked("coalescing") == []
     assert variants_asked("of_somebody_else") == []
