@@ -25,6 +25,8 @@ _LARGEST_ERROR = 1e9
 """Beyond it an error says nothing but that the values are others, such as what memory held
 before.
 """
+_MANY = 17
+"""Tensors that are compared in one call."""
 
 
 Sizes = dict[tuple[int, int], float]
@@ -102,10 +104,11 @@ def agree(
     if len(output) != len(reference):
         output = _joined(output)
         reference = _joined(reference)
-    if len(output) > 16 and tolerance is None and (equal := _agree_all(output, reference, dtypes)):
-        return equal
-    agreements: list[Agreement] = []
+    at_once = _agree_at_once(output, reference, dtypes) if tolerance is None else {}
+    agreements = [*at_once.values()]
     for place, (actual, expected) in enumerate(zip(output, reference, strict=True)):
+        if place in at_once:
+            continue
         reason = _other_shape(actual, expected)
         if reason is not None:
             return Agreement(False, reason=reason, tensor=place)
@@ -209,27 +212,31 @@ def _flat(actual: torch.Tensor, expected: torch.Tensor) -> tuple[torch.Tensor, t
     return actual.reshape(-1), expected.reshape(-1)
 
 
-def _agree_all(
+def _agree_at_once(
     output: Sequence[torch.Tensor], reference: Sequence[torch.Tensor], dtypes: Sequence[str | None]
-) -> Agreement | None:
-    """Many tensors at once, in their own precision, where each agrees to rounding; None: they are
-    looked at one by one.
-
-    An element of each may be off by no more than the rounding of all of it.
+) -> dict[int, Agreement]:
+    """By place, tensors of fp32 that are compared in it, many in one call, and agree to rounding:
+    an element of each is off by no more than the rounding of all of it.
     """
-    kinds = {(tensor.dtype, tensor.device) for tensor in (*output, *reference)}
-    same_shapes = all(
-        actual.shape == expected.shape for actual, expected in zip(output, reference, strict=True)
-    )
-    if len(kinds) > 1 or output[0].dtype != torch.float32 or not same_shapes:
-        return None
-    differences = torch._foreach_sub(list(output), list(reference))
-    errors = torch.stack(torch._foreach_norm(differences))
-    sizes = torch.stack(torch._foreach_norm(list(reference)))
-    worst = float((errors / sizes.clamp_min(1e-30)).max())
-    tolerance = tolerance_of(output[0], reference[0], dtypes)
-    # the error of fp32 results that only differ in the order of their sums
-    return Agreement(True, worst, tolerance) if worst <= 1e-5 and tolerance else None
+    groups: dict[torch.device, list[int]] = {}
+    for place, (actual, expected) in enumerate(zip(output, reference, strict=True)):
+        alike = actual.device == expected.device and actual.shape == expected.shape
+        if alike and actual.dtype == expected.dtype == torch.float32:
+            groups.setdefault(expected.device, []).append(place)
+    agreements: dict[int, Agreement] = {}
+    for places in groups.values():
+        if len(places) < _MANY:
+            continue
+        expected_ones = [reference[place] for place in places]
+        differences = torch._foreach_sub([output[place] for place in places], expected_ones)
+        errors = torch.stack(torch._foreach_norm(differences))
+        sizes = torch.stack(torch._foreach_norm(expected_ones))
+        worst = float((errors / sizes.clamp_min(1e-30)).max())
+        tolerance = tolerance_of(expected_ones[0], expected_ones[0], dtypes)
+        # the error of fp32 results that only differ in the order of their sums
+        if worst <= 1e-5 and tolerance:
+            agreements |= dict.fromkeys(places, Agreement(True, worst, tolerance))
+    return agreements
 
 
 def _joined(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -215,7 +215,9 @@ def open_context(
         buffer=process.buffer,
         builder=builder,
         tuner=lab.tuner,
-        checker=Checker(builder, reporter.channel.emit, cases, roomy=not job.increasing_memory),
+        checker=Checker(
+            builder, reporter.channel.emit, cases, increasing_memory=job.increasing_memory
+        ),
         clock=clock,
         other_clock=other_clock,
         with_phases=before.with_phases,

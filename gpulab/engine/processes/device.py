@@ -23,6 +23,9 @@ from gpulab.core.machine import Device, cpu_name, driver_version
 from gpulab.engine.processes.startup import DEVICE, timed
 from gpulab.scenario import KiB, MiB
 
+_SMALL_PART = 0.25
+"""Of the memory, beside which outputs that are kept and a second build leave room for others."""
+
 
 def release_memory(device: torch.device) -> None:
     """Give cached device memory back: the next build gets fresh addresses, and all of it."""
@@ -49,6 +52,17 @@ def limit_to_free_memory() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limits = [limit for limit in (soft, hard, used + free) if limit != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+
+
+def is_mostly_free(device: torch.device) -> bool:
+    """Return whether less than a quarter of the device's memory is in use, by anybody; on a CPU,
+    of what this process may have (`limit_to_free_memory`).
+    """
+    if device.type == "cuda":
+        free, total = torch.cuda.mem_get_info(device)
+        return free > (1 - _SMALL_PART) * total
+    limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    return _proc_bytes("/proc/self/status", "VmData") < _SMALL_PART * limit
 
 
 def free_memory() -> int:

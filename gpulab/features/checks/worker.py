@@ -18,7 +18,7 @@ from gpulab.engine.build import agreement, tensors
 from gpulab.engine.build.agreement import Agreement
 from gpulab.engine.build.build import Build, Builder, have_moved
 from gpulab.engine.measure.outputs import poison_output
-from gpulab.engine.processes.device import release_memory
+from gpulab.engine.processes.device import is_mostly_free, release_memory
 from gpulab.engine.processes.failure import (
     UncheckedError,
     WrongOutputError,
@@ -95,11 +95,10 @@ class Checker:
         emit: Callable[[Event], None],
         cases: Sequence[Case],
         *,
-        roomy: bool = True,
+        increasing_memory: bool = False,
     ) -> None:
-        """`roomy`: memory for a variant's outputs and a second build, beside its own needs."""
         self._builder = builder
-        self._roomy = roomy
+        self._increasing_memory = increasing_memory
         self._emit = emit
         self.stepping = Stepping(builder)
         self.own: dict[str, Own] = {}
@@ -161,7 +160,7 @@ class Checker:
         self._require_own_memory(name, live, inputs)
         del live
         self._examined(name, CheckKind.CONTEXT)
-        if self._roomy:
+        if self._has_room():
             self.own[name] = Own(first, asynchronous=self.stepping.asynchronous)
         self._compare_gradients(name, build)
         self._if_it_fits(lambda: self._compare_effects(name, build, inputs))
@@ -196,7 +195,7 @@ class Checker:
         """
         name = variant.name
         self._variants[name] = variant
-        known = name in self.stateful or name in self.own or not self._roomy
+        known = name in self.stateful or name in self.own or not self._has_room()
         seconds = self._builder.first_step(build)
         if known:
             self.still(name, build)
@@ -237,7 +236,7 @@ class Checker:
 
     def _if_it_fits(self, check: Callable[[], None]) -> None:
         """A check that takes more memory than the variant: where there is none, it is left out."""
-        if not self._roomy:
+        if not self._has_room():
             return
         try:
             check()
@@ -246,6 +245,12 @@ class Checker:
                 raise
             forget(error)
             release_memory(self._builder.device)
+
+    def _has_room(self) -> bool:
+        """Return whether there is memory for a variant's outputs and a second build, beside what it
+        and larger ones need.
+        """
+        return not self._increasing_memory or is_mostly_free(self._builder.device)
 
     def _says(self, name: str, detail: str) -> None:
         """Announce the next check of a variant: each may take seconds."""
@@ -388,7 +393,7 @@ class Checker:
         """None where they cannot be known: steps that draw random numbers draw others in it."""
         baseline = self._variants.get(self.baseline or "")
         variant = self._variants.get(name)
-        if baseline is None or variant is None or name in self.drawing or not self._roomy:
+        if baseline is None or variant is None or name in self.drawing or not self._has_room():
             return None
         try:
             return errors_in(self.stepping, baseline, variant, build, tolerance=allowed)

@@ -18,6 +18,7 @@ from time import perf_counter, thread_time
 from typing import Any, NamedTuple
 
 import msgspec
+import torch
 from msgspec.structs import replace
 from torch.autograd.profiler import profile
 
@@ -78,7 +79,9 @@ class Profiler:
     """Of the last recording, in which this thread could have run."""
 
     def prepare(self) -> None:
-        """Open the device, run the file, and start the profiler once, which takes a second."""
+        """Open the device, run the file, and start the profiler and look at an operation once, each
+        of which takes a second.
+        """
         job = self._job
         self._options = job.profile or ProfileOptions()
         self._opened = open_job(job, self._choices, self._reporter)
@@ -87,6 +90,7 @@ class Profiler:
         self._builder = self._opened.builder
         self._lab = self._builder.lab
         self._record(_nothing)
+        torch.ones(1, device="meta") + 1  # imports sympy
 
     def serve(self) -> None:
         try:

@@ -45,6 +45,24 @@ def _work(size):
     return Work(lambda: rows + 1, inputs=rows, items=size / MiB)
 '''
 
+REMEMBERS = '''
+"""The larger one gives what its build computed."""
+import torch
+from gpulab import Scenario, Work
+scenario = Scenario("memory", increasing_memory=True)
+
+@scenario.variant
+def small(lab):
+    data = torch.randn(1 << 10)
+    return Work(lambda: data * 2, inputs=data)
+
+@scenario.variant
+def larger(lab):
+    data = torch.randn(1 << 10).repeat(2)[: 1 << 10]
+    doubled = data * 2
+    return Work(doubled.clone, inputs=data)
+'''
+
 
 @pytest.fixture(scope="module")
 def sizes(module_lab):
@@ -72,6 +90,11 @@ def test_sizes_that_fit_one_by_one_are_measured_one_by_one(sizes):
     assert measured_speedup(sizes, "large", "small") > 100
     small, middle, large = (sizes.variant(name) for name in ("small", "middle", "large"))
     assert per_item_s(small) > per_item_s(middle) > per_item_s(large)
+
+
+def test_sizes_that_leave_most_of_the_memory_are_checked_on_other_values(lab):
+    run = lab.run(lab.write("remembers.py", REMEMBERS), time_s="0.2")
+    assert run.variant("larger")["status"] == "wrong"
 
 
 def per_item_s(variant):
