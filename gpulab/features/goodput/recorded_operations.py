@@ -120,7 +120,10 @@ class RecordedWindow:
         if self._on_device:
             device_s = sum(node.device_s for node in nodes)
             device_total_s = max(device_s, sum(node.device_total_s for node in outer))
-        work = [self._work[node] for node in nodes if node in self._work]
+        done = [node for node in nodes if node in self._work]
+        if device_s:  # a checkpoint stops some of its calls before they launch anything
+            done = [node for node in done if node.device_total_s]
+        work = [self._work[node] for node in done]
         return Operation(
             name=key.name,
             calls=sum(not node.repeats_its_caller for node in nodes),

@@ -8,7 +8,7 @@ from traces import OTHER_THREAD, call, copy, document, event, kernel, op
 
 from gpulab.features.goodput.analysis import call_counts
 from gpulab.features.goodput.operation_table import operation_table
-from gpulab.features.goodput.recorded_operations import operations
+from gpulab.features.goodput.recorded_operations import Work, operations
 from gpulab.show.terminal import plain_text
 from gpulab.stats.time_spans import measure, union
 from gpulab.traces.trace import read
@@ -78,6 +78,21 @@ def test_kernels_belong_to_the_innermost_operation_around_their_launch_on_its_th
     assert (mm.device_s, mm.device_total_s) == pytest.approx((3e-4, 3e-4))
     assert (linear.device_s, linear.device_total_s) == pytest.approx((5e-5, 1.5e-4))
     assert (linear.self_s, linear.total_s) == pytest.approx((4e-5, 1e-4))
+
+
+def test_calls_that_launched_nothing_computed_nothing_there():
+    events = (
+        op("mm", 0, 50),
+        op("mm", 50, 100),  # a checkpoint stopped it
+        op("add_", 100, 150),  # on the host
+        call("cudaLaunchKernel", 10, 20, 1),
+        kernel(200, 300, 1),
+    )
+    table = operations(read(document(*events)), work_of=lambda name, arguments: Work(8, 16))
+    assert {row.name: (row.calls, row.flops) for row in table if not row.on_device} == {
+        "aten::mm": (2, 8),
+        "aten::add_": (1, 8),
+    }
 
 
 def test_a_kernel_names_the_operation_that_launched_it_most_often():
