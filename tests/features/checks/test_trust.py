@@ -223,6 +223,16 @@ def test_less_work_for_the_same_items_is_a_doubt_with_the_numbers(own, baseline,
     assert check.result.code == (code or "work_counted")
 
 
+def test_fewer_flops_of_the_first_rank_are_no_doubt_others_may_do_more():
+    counted = [
+        e.Counted(variant=name, operations=1, flops=flops, t=0.3)
+        for name, flops in (("a", 2), ("b", 1))
+    ]
+    for ranks, state in ((0, "doubtful"), (2, "passed")):
+        trust = trust_of(*counted, opened=thread(run_request=request(ranks=ranks)))
+        assert check_of(trust, CheckKind.WORK).state == state
+
+
 def test_a_comparison_that_claims_nothing_has_no_grade():
     trust = trust_of(opened=thread(5))
     assert (trust.grade, len(trust.checks)) == (None, len(CheckKind))
