@@ -13,6 +13,10 @@ from gpulab.features.roofline.bound import OVER
 
 LARGEST_BYTES = 200_000
 _REFUSED = (Verdict.WRONG, Verdict.INVALID)
+_OF_THE_LESSON = {"tolerance_widened"}
+"""Doubts about what a lesson declares: they are its own, whoever records it. So is that of an effect
+that is smaller than the width of a control, where that is no more than"""
+_NARROW = 1.1
 _NO_CODE = ("claim", "no_effect_reason", "terms", "cpu", "smoke", "sweep")
 """Keywords of a scenario that only tell, which a replay takes from today's lesson
 (gpulab/catalog/todays.py), and those of other runs than a default one on a GPU.
@@ -76,6 +80,9 @@ def _accusations(report):
     control = report.control
     if control and control.verdict in (Verdict.FASTER, Verdict.SLOWER, *_REFUSED):
         yield f"control: {control.verdict}"
+    own = {*_OF_THE_LESSON}
+    if control and control.speedup and control.speedup.high <= _NARROW * control.speedup.low:
+        own.add("control_too_wide")
     for comparison in report.comparisons:
         pair = f"{comparison.variant} vs {comparison.against}"
         trust = comparison.trust
@@ -83,4 +90,5 @@ def _accusations(report):
             yield f"{pair}: {comparison.verdict}"
         elif trust and trust.grade == Grade.DOUBTFUL:
             codes = dict.fromkeys(reason.code for reason in trust.reasons)
-            yield f"{pair}: doubtful, {', '.join(codes)}"
+            if codes.keys() - own:
+                yield f"{pair}: doubtful, {', '.join(codes)}"

@@ -20,7 +20,7 @@ RUNS = (
     "grows",
     "h100/ddp_overlap",
     "h100/small_kernels",
-    "h200/coalescing",
+    "older/coalescing",
     "h200/cold_start",
     "h200/pinned_memory",
     "h200/precision",

@@ -58,6 +58,6 @@ def test_what_is_no_regular_file_is_said(tmp_path, monkeypatch):
 
 def test_a_packed_file_that_is_cut_off_is_damaged(tmp_path):
     path = tmp_path / "cut.jsonl.xz"
-    path.write_bytes(recorded_path("h200/coalescing").read_bytes()[:20_000])
+    path.write_bytes(recorded_path("older/coalescing").read_bytes()[:20_000])
     with pytest.raises(UsageError, match="damaged"):
         open_run(str(path))

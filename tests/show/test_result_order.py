@@ -9,7 +9,7 @@ from gpulab.show.parts import Shown, Target, on_screen, result
 from gpulab.show.short_result import MOST_LINES, short_result
 from gpulab.tui.earlier import whole_run
 
-NAME = "h200/coalescing"
+NAME = "older/coalescing"
 
 
 @pytest.mark.parametrize("width", [80, 120])

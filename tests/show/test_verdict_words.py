@@ -160,7 +160,7 @@ def test_one_variant_alone_has_its_time_and_no_words_of_comparisons():
 
 def test_a_row_has_the_ratio_to_the_baseline_and_another_is_named(tmp_path):
     """`random_order` was compared with `coalesced` alone: 0.15x beside 2.51 and 2.69 ms."""
-    report = report_of("h200/coalescing", tmp_path)
+    report = report_of("older/coalescing", tmp_path)
     lines = printed(comparison_table(report), 100).splitlines()
     place = next(place for place, line in enumerate(lines) if line.startswith("random_order"))
     assert report.comparison("random_order").against == report.baseline

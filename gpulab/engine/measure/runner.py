@@ -286,11 +286,14 @@ class _ProcessRun:
             return
         channel = self._reporter.channel
 
-        def solo_run(candidate: Candidate, _: Build) -> None:
-            channel.emit(_ALONE.solo_run(context.wall_clock, channel, candidate, job.time_s))
-
         every = job.profile is None or job.profile.every
         also = job.profile.also if job.profile else ()
+
+        def solo_run(candidate: Candidate, _: Build) -> None:
+            asked = candidate.name in also
+            run = _ALONE.solo_run(context.wall_clock, channel, candidate, job.time_s, asked=asked)
+            channel.emit(run)
+
         for candidate in measurement.extremes(every=every, also=also):
             if candidate.name != CONTROL:
                 self._act(Stage.SOLO_RUN, candidate, solo_run, exclusive=exclusive)

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from recorded import recorded_path
 from rich.console import Console
 
-from gpulab.catalog.recordings import RECORDINGS
 from gpulab.core.run_file import read_run_file
 from gpulab.features.counters.events import KernelsCounted
 from gpulab.features.counters.metrics import together
@@ -25,7 +24,7 @@ OF_VARIANTS = {"stride_32": ["strided"], "coalesced": ["coalesced"], "stride_2":
 @pytest.fixture(scope="module")
 def report():
     """Of a recorded run of an H200, as if it had been counted."""
-    *events, end = read_run_file(CORPUS / "h200" / "coalescing.jsonl.xz").events
+    *events, end = read_run_file(CORPUS / "older" / "coalescing.jsonl.xz").events
     exported = {kernel.name.partition("(")[0]: kernel for kernel in read(RAW).kernels}
     for variant, names in OF_VARIANTS.items():
         kernels = [
@@ -76,8 +75,8 @@ def test_what_the_code_says_stands_beside_what_was_counted(report):
     assert said.strip() == "in its code: loads use 12% of their sectors, stores use 12%"
 
 
-def test_a_lesson_that_ships_has_its_counters():
-    run = read_run_file(RECORDINGS / "h100" / "coalescing.jsonl.xz")
+def test_a_recorded_lesson_has_its_counters():
+    run = read_run_file(CORPUS / "h100" / "coalescing.jsonl.xz")
     report = build_report(fold_all(run.events))
     lines = printed(counters, report)
     assert max(map(len, lines)) <= 80
