@@ -10,12 +10,13 @@ import torch
 from checker_bench import RecordingChannel
 
 from gpulab.core import events as e
-from gpulab.core.jobs import Measure, RunRequest, ScenarioFile, VariantInfo
+from gpulab.core.jobs import Measure, ProfileOptions, RunRequest, ScenarioFile, VariantInfo
 from gpulab.core.statuses import Outcome, StopReason
 from gpulab.engine.measure.runner import Process, measure
 from gpulab.engine.processes.channel import SampleBuffer, WorkerPosition
 from gpulab.engine.processes.layout import seed_of
 from gpulab.engine.processes.reporting import Reporter
+from gpulab.features.alone import worker as alone
 from gpulab.scenario import CONTROL
 
 HEAD = """
@@ -86,7 +87,7 @@ def job_events(tmp_path, monkeypatch):
             source=path.read_text(),
             variants=infos,
         )
-        job = Measure(subject=subject, solo_runs=False, **options)
+        job = Measure(subject=subject, **{"solo_runs": False, **options})
         channel, names = RecordingChannel(), (*bodies, CONTROL)
         reporter = Reporter(channel, job, WorkerPosition(names))
         turn = LastTurn(before)
@@ -138,6 +139,17 @@ def test_a_later_process_starts_from_the_result_of_the_first(job_events):
     assert {epoch for batch in of_kind(second, e.Samples) for epoch in batch.epoch} >= {
         started.epoch
     }
+
+
+def test_a_variant_that_a_question_asks_about_runs_alone_for_longer(job_events, monkeypatch):
+    monkeypatch.setattr(alone, "_SOLO_S", 0.05)
+    monkeypatch.setattr(alone, "_ASKED_S", 0.2)
+    bodies = {"first": "return work(1)", "second": "return work(3)"}
+    profile = ProfileOptions(also=("second",))
+    options = {"solo_runs": True, "gpu_beside_cpu": True, "profile": profile}
+    events = job_events(bodies, time_s=0.3, **options)
+    _, second = of_kind(events, e.SoloRun)
+    assert second.ended - second.started >= 0.2
 
 
 def test_in_a_later_process_the_baseline_is_built_at_random_places(job_events, tmp_path):
