@@ -15,9 +15,9 @@ bmm      ▸█
 
 | variant | what changes | expected (H200) | why |
 |---|---|---|---|
-| `loop` | `torch.mm` for each of the 40 products | baseline, 428 us | every call costs Python, the dispatcher and a launch |
-| `graphed` | the same kernels, started by one launch | 1.6x, 272 us | saves the launches; kernels still run one after the other |
-| `bmm` | one `torch.bmm` for all 40 | another 23x, 11.8 us | one kernel has tiles for nearly all SMs |
+| `loop` | `torch.mm` for each of the 40 products | baseline, 0.43 to 0.74 ms by its host | every call costs Python, the dispatcher and a launch |
+| `graphed` | the same kernels, started by one launch | 1.6x to 2.7x, 0.27 ms | saves the launches; kernels still run one after the other |
+| `bmm` | one `torch.bmm` for all 40 | another 15x to 23x, 12 to 18 us | one kernel has tiles for nearly all SMs |
 
 ## Two costs, on the host and on the device
 

@@ -17,8 +17,8 @@ resident    model   ██████████████████
 |---|---|---|---|
 | `workers_0` | the loop itself decodes each batch | baseline, about as long as the decoding | it decodes while a GPU works on the batch before, which then idles |
 | `workers_n` | persistent processes decode ahead | 2.7x with 8 workers | n workers decode n batches at a time |
-| `pinned` | a thread copies batches to page-locked memory | 2.9x | the host does not wait for the copy to the device |
-| `resident` | all is decoded before the steps | 3.4x, 161 ms | the best that the others could reach |
+| `pinned` | a thread copies batches to page-locked memory | 3.0x | the host does not wait for the copy to the device |
+| `resident` | all is decoded before the steps | 4.5x, 41 ms | the best that the others could reach |
 
 ## What is measured
 
@@ -34,7 +34,7 @@ another variant is measured.
 Measure both alone. Decoding is the step of `workers_0` on a GPU, where the model hides behind it,
 and its phase "data" on a CPU. The model is the step of `resident`.
 
-    workers >= 501 ms / 161 ms, rounded up = 4 (H200)
+    workers >= 184 ms / 41 ms, rounded up = 5 (H200)
 
 Take some more, as long as there are cores, because a batch is also copied to shared memory, sent
 and fetched. No number of workers hides the first batch of an epoch, or the copy to the device.
