@@ -106,10 +106,16 @@ def test_at_its_end_it_has_the_cells_of_the_run_that_was_live(tmp_path, size, ta
     seen = {"live": [], "replay": []}
 
     async def look(pilot, kind):
-        words = {"2": "fp32 · the baseline", "3": "FASTER", "4": "ridge", "5": "printed nothing"}
+        words = {
+            "2": "fp32 · the baseline",
+            "3": "FASTER",
+            "4": "ridge",
+            "5": "printed nothing",
+            "6": "of a step of fp32 go",
+        }
         for key in tabs:
             await pilot.press(key)
-            await until(pilot, lambda key=key: words.get(key, "yes") in shown(pilot))
+            await until(pilot, lambda key=key: words[key] in shown(pilot))
             seen[kind].append(cells(pilot)[LABELS])
 
     async def live(pilot):
