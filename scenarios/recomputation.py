@@ -35,7 +35,7 @@ A backward pass does twice the arithmetic of a forward pass:
 
 Here it is a sixth: `checkpoint` stops once the backward pass has what it asks for. That does not
 include the result of a block's last matmul (matrix product). Where a forward pass is bound by
-memory or launches, its share and the price may be larger: 1.4x the time on our CPU.
+memory or launches, its share and the price may be larger: 1.4-1.6x the time on our CPU.
 
 ## Where it does not help
 
@@ -70,7 +70,7 @@ scenario = Scenario(
     sweep={"layers": (2, 4, 8, 16)},
     ladder=True,
     item="row",
-    claim="our own measurement on a CPU: half of the memory for 1.4x the time",
+    claim="our own measurement on a CPU: half of the memory for 1.4-1.6x the time",
     shows="memory",
     terms=("oom", "out of memory", "gradient checkpointing", "recompute", "peak memory", "mfu"),
 )
