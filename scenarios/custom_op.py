@@ -58,7 +58,7 @@ from gpulab import Scenario, Work
 scenario = Scenario(
     topic="launch and host overhead",
     params={"layers": 16, "rows": 64, "width": 1024},
-    cpu={"layers": 12, "rows": 16, "width": 256},
+    cpu={"layers": 4, "rows": 16, "width": 256},
     smoke={"layers": 2, "rows": 4, "width": 32},
     sweep={"rows": (16, 64, 256, 1024, 4096)},
     ladder=True,

@@ -58,7 +58,7 @@ from gpulab import Scenario, Work
 scenario = Scenario(
     topic="data movement",
     params={"samples": 512, "batch": 32, "rows": 128, "width": 256, "hidden": 24576, "workers": 8},
-    cpu={"samples": 192, "batch": 16, "hidden": 160, "workers": 1},
+    cpu={"samples": 32, "batch": 8, "hidden": 160, "workers": 1},
     smoke={"samples": 8, "batch": 4, "rows": 8, "width": 32, "hidden": 32, "workers": 1},
     item="sample",
     claim="performance basics: 40-60 % goodput of a naive loop",

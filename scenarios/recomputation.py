@@ -35,7 +35,7 @@ A backward pass does twice the arithmetic of a forward pass:
 
 Here it is a sixth: `checkpoint` stops once the backward pass has what it asks for. That does not
 include the result of a block's last matmul (matrix product). Where a forward pass is bound by
-memory or launches, its share and the price may be larger: 1.35x the time on our CPU.
+memory or launches, its share and the price may be larger: 1.4-1.6x the time on our CPU.
 
 ## Where it does not help
 
@@ -65,12 +65,12 @@ scenario = Scenario(
     topic="compute",
     roof="matrix",
     params={"batch": 4096, "width": 1024, "layers": 8},
-    cpu={"batch": 1024, "width": 64, "layers": 8},
+    cpu={"batch": 256, "width": 64, "layers": 8},
     smoke={"batch": 16, "width": 32, "layers": 2},
     sweep={"layers": (2, 4, 8, 16)},
     ladder=True,
     item="row",
-    claim="our own measurement on a CPU: a third of the memory for 1.35x the time",
+    claim="our own measurement on a CPU: half of the memory for 1.4-1.6x the time",
     shows="memory",
     terms=("oom", "out of memory", "gradient checkpointing", "recompute", "peak memory", "mfu"),
 )

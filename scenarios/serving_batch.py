@@ -71,7 +71,7 @@ scenario = Scenario(
         "arrivals": 128,
         "load": 4.0,
     },
-    cpu={"requests": 32, "tokens": 8, "width": 128, "layers": 2, "arrivals": 64, "load": 2.0},
+    cpu={"requests": 32, "tokens": 4, "width": 128, "layers": 1, "arrivals": 64, "load": 2.0},
     smoke={
         "requests": 8,
         "batch": 4,

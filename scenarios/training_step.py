@@ -82,7 +82,7 @@ from gpulab import Scenario, Work
 scenario = Scenario(
     topic="compute",
     params={"batch": 256, "width": 1024, "hidden": 4096, "layers": 4},
-    cpu={"batch": 32, "width": 256, "hidden": 512, "layers": 2},
+    cpu={"batch": 32, "width": 256, "hidden": 512, "layers": 1},
     smoke={"batch": 4, "width": 32, "hidden": 32, "layers": 1},
     per="item",
     item="sample",
