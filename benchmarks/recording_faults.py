@@ -14,9 +14,9 @@ from gpulab.features.roofline.bound import OVER
 LARGEST_BYTES = 200_000
 _REFUSED = (Verdict.WRONG, Verdict.INVALID)
 _OF_THE_LESSON = {"tolerance_widened"}
-"""Doubts about what a lesson declares: they are its own, whoever records it. So is that of an effect
-that is smaller than the width of a control, where that is no more than"""
+"""Doubts about what a lesson declares: they are its own, whoever records it."""
 _NARROW = 1.1
+"""The width of a control, up to which an effect that is smaller is the lesson's own too."""
 _NO_CODE = ("claim", "no_effect_reason", "terms", "cpu", "smoke", "sweep")
 """Keywords of a scenario that only tell, which a replay takes from today's lesson
 (gpulab/catalog/todays.py), and those of other runs than a default one on a GPU.

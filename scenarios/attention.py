@@ -82,7 +82,7 @@ scenario = Scenario(
         "dtype": "bf16",
         "backward": False,
     },
-    cpu={"batch": 1, "heads": 4, "length": 1024, "width": 64, "dtype": "fp32"},
+    cpu={"batch": 1, "heads": 4, "length": 512, "width": 64, "dtype": "fp32"},
     smoke={"batch": 1, "heads": 2, "length": 100, "width": 32},
     sweep={"length": (512, 1024, 2048, 4096, 8192)},
     item="token",

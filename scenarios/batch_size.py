@@ -20,10 +20,10 @@ batch_256  weights    ████████████████          
 | `batch_32` | 64 batches of 32 rows | baseline, 2.33 us a row | weights are read 64 times: 80 % of the memory's roof |
 | `batch_64` | 32 batches | 1.9x | half the reads; memory is still the limit |
 | `batch_128` | 16 batches | 3.5x | the same, just below the ridge |
-| `batch_256` | 8 batches | 5.2x | above the ridge: the limit is arithmetic |
-| `batch_512` | 4 batches | 5.7x | 90 % of the roof of the tensor cores |
-| `batch_1024` | 2 batches | 6.0x | little is left |
-| `batch_2048` | all rows in one batch | 6.3x; 5.5x sustained (timed alone) | weights are read once; at the roof |
+| `batch_256` | 8 batches | 5.4x | above the ridge: the limit is arithmetic |
+| `batch_512` | 4 batches | 5.9x | 90 % of the roof of the tensor cores |
+| `batch_1024` | 2 batches | 6.1x | little is left |
+| `batch_2048` | all rows in one batch | 6.4x; 5.8x sustained (timed alone) | weights are read once; at the roof |
 | `too_many` | activations larger than the memory of the GPU | out of memory | a larger batch needs more memory; no failure |
 
 ## Where the curve flattens

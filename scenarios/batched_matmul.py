@@ -43,7 +43,7 @@ SMs that are busy (GPU only).
 One call cannot be faster than one matmul, so both gains together are at most the number of
 products:
 
-    speedup <= 40
+    speedup <= about 40
 
 They shrink as each matmul grows. Where one matmul fills the device by itself, the loop is as fast:
 try `--set n=1024` and larger. On a CPU one matmul keeps its thread busy, and only the cost of the

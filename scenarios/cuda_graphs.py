@@ -16,7 +16,7 @@ graphed
 
 | variant | what changes | expected (H200) | why |
 |---|---|---|---|
-| `eager` | Python launches every kernel of every training step | baseline, 15 to 19 ms by its host, goodput 13 % | the device waits for the host |
+| `eager` | Python launches every kernel of every training step | baseline, 15 to 19 ms by its host, goodput 10 to 13 % | the device waits for the host |
 | `graphed` | a copy into a buffer that never moves, and one replay | 6.1x to 7.6x, 2.5 ms, goodput 93 % | what remains is the time between kernels (roof "graph node") |
 | `item_inside` | reads the loss with `.item()` during a capture | skipped, with CUDA's message | nothing has run yet that could be waited for |
 

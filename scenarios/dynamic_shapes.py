@@ -16,10 +16,10 @@ padded, graphed          ▒    ·    ▒    ·    ▒    ·   3
 | variant | what changes | expected (H200) | why |
 |---|---|---|---|
 | `eager` | not compiled | baseline, 585 us | every shape costs the same |
-| `recompiled` | `dynamic=False` | 2.1x after 6 compilations | a compilation for each length, then guards of one after the other |
-| `automatic` | the default | 2.2x after 2 | the second length makes that dimension symbolic |
-| `dynamic` | `dynamic=True` | 2.0x after 1 | every dimension is symbolic, the width too: the compiler knows less |
-| `padded` | batches padded to three lengths | 1.4x, *inconclusive*, after 3 | 28 % more rows, and another pass to move each batch |
+| `recompiled` | `dynamic=False` | 1.7x to 2.1x after 6 compilations | a compilation for each length, then guards of one after the other |
+| `automatic` | the default | 1.8x to 2.2x after 2 | the second length makes that dimension symbolic |
+| `dynamic` | `dynamic=True` | 1.6x to 2.0x after 1 | every dimension is symbolic, the width too: the compiler knows less |
+| `padded` | batches padded to three lengths | 1.2x to 1.4x, *inconclusive*, after 3 | 28 % more rows, and another pass to move each batch |
 | `graphed` | as `padded`, each bucket a CUDA graph | 2.6x after 3 | one launch a batch; its input copied in and its result out |
 
 ## Two times to tell apart

@@ -16,9 +16,9 @@ micro_4  F████ B──▶ + F████ B──▶ + F████ B�
 
 | variant | what changes | expected (H200) | why |
 |---|---|---|---|
-| `micro_16` | 16 pieces of 512 rows | baseline, 28.3 ms, peak 225 MiB | waits for launches 37 % of the time: a piece hardly fills the device |
-| `micro_4` | 4 pieces of 2,048 rows | 2.4x, peak 301 MiB | a quarter of the launches, each with more work |
-| `micro_2` | 2 pieces of 4,096 rows | 2.8x, peak 397 MiB | 1.13x over `micro_4`, which fills the device nearly as well |
+| `micro_16` | 16 pieces of 512 rows | baseline, 28 to 36 ms by its host, peak 225 MiB | waits for launches 37 % of the time: a piece hardly fills the device |
+| `micro_4` | 4 pieces of 2,048 rows | 2.4x to 3.1x, peak 301 MiB | a quarter of the launches, each with more work |
+| `micro_2` | 2 pieces of 4,096 rows | 2.8x to 3.5x, peak 397 MiB | 1.13x over `micro_4`, which fills the device nearly as well |
 | `whole` | all 8,192 rows at once | out of memory | it keeps more than `limit_mib`, 160 MiB |
 
 ## What shrinks, and what does not

@@ -15,9 +15,9 @@ captured_once  ▸████████      refused
 
 | variant | what changes | expected (H200) | why |
 |---|---|---|---|
-| `eager` | every kernel is launched from Python | baseline, 2.24 ms | any shape works; the device waits for launches |
-| `padded` | one graph of the large shape for all batches | 3.1x; *slower* with far larger `rows` | one launch a batch, but 3.4 times the rows |
-| `graph_each` | a graph for each of the two shapes | 3.4x; 1.08x over `padded` | one launch a batch, and no padding |
+| `eager` | every kernel is launched from Python | baseline, 2.0 to 2.2 ms | any shape works; the device waits for launches |
+| `padded` | one graph of the large shape for all batches | 2.8x to 3.1x; *slower* with far larger `rows` | one launch a batch, but 3.4 times the rows |
+| `graph_each` | a graph for each of the two shapes | 3.0x to 3.4x; 1.08x over `padded` | one launch a batch, and no padding |
 | `captured_once` | the graph of the large shape is called with a small batch | refused | its sizes are part of the graph |
 
 ## What goes wrong

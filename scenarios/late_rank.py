@@ -18,7 +18,7 @@ balanced  rank 0  ████████│
 |---|---|---|---|
 | `even` | documents of one length | baseline, 8.70 ms | as many rows on each rank |
 | `one_late` | as many documents each, the long ones on the last rank | 0.70x | the bound is 1/`longer`, 0.67x: the slowest rank's work |
-| `balanced` | the same documents, dealt by their rows | as `even` (0.987x, inconclusive); 1.42x over `one_late` | the longest first, each to the rank with the fewest rows |
+| `balanced` | the same documents, dealt by their rows | *same* as `even`; 1.41x over `one_late` | the longest first, each to the rank with the fewest rows |
 
 ## Why times name nobody
 

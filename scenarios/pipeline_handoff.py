@@ -16,8 +16,8 @@ buffered     link         111 222 333
 | variant | what changes | expected (two H200s) | why |
 |---|---|---|---|
 | `blocking` | receive, compute, send, one after the other | baseline, 4.40 ms | while a result travels neither neighbour computes |
-| `double_buffered` | two buffers: `irecv` before computing, `isend` behind it | 1.04x | between the matmuls of a batch NCCL's kernels find SMs |
-| `before_all` | the same, NCCL's streams with a higher priority | 1.06x, inconclusive (1.00 to 1.09) | transfers begin at once, and take SMs from the matmuls |
+| `double_buffered` | two buffers: `irecv` before computing, `isend` behind it | 1.04x, inconclusive | between the matmuls of a batch NCCL's kernels find SMs |
+| `before_all` | the same, NCCL's streams with a higher priority | 1.05x | transfers begin at once, and take SMs from the matmuls |
 
 ## A stage, and its buffers
 

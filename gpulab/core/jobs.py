@@ -205,6 +205,8 @@ class ProfileOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether all variants have one: else the baseline, the fastest and `also`."""
     also: tuple[Name, ...] = ()
     """Variants of which a question of the course wants what a profile or a solo run shows."""
+    utilization: bool = False
+    """Whether a question wants the driver's utilization, which it averages over a second."""
     at_once: bool = False
     """Of a followed program: without waiting until it makes the loop no more than 3 % longer."""
 

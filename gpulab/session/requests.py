@@ -327,6 +327,7 @@ def _profile(settings: Options, time_s: float, entry: Entry) -> ProfileOptions |
         memory="" if settings.memory else None,
         every=requested or settings.profile == "all",
         also=tuple(part("course.report:variants_asked", entry.name) or ()),
+        utilization=bool(part("course.report:asks_utilization", entry.name)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Recordings that ship are of the lessons of today, whole, and free of doubt."""
+"""Recordings that ship are of the lessons of today, whole, and doubt no more than the lessons do."""
 
 import pytest
 from recorded import recorded_path

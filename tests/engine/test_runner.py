@@ -141,15 +141,18 @@ def test_a_later_process_starts_from_the_result_of_the_first(job_events):
     }
 
 
-def test_a_variant_that_a_question_asks_about_runs_alone_for_longer(job_events, monkeypatch):
+def test_where_a_question_wants_the_utilization_variants_run_alone_for_longer(
+    job_events, monkeypatch
+):
     monkeypatch.setattr(alone, "_SOLO_S", 0.05)
-    monkeypatch.setattr(alone, "_ASKED_S", 0.2)
+    monkeypatch.setattr(alone, "_AVERAGED_S", 0.2)
     bodies = {"first": "return work(1)", "second": "return work(3)"}
-    profile = ProfileOptions(also=("second",))
+    profile = ProfileOptions(utilization=True)
     options = {"solo_runs": True, "gpu_beside_cpu": True, "profile": profile}
     events = job_events(bodies, time_s=0.3, **options)
-    _, second = of_kind(events, e.SoloRun)
-    assert second.ended - second.started >= 0.2
+    runs = of_kind(events, e.SoloRun)
+    assert {run.variant for run in runs} == {"first", "second"}
+    assert all(run.ended - run.started >= 0.2 for run in runs)
 
 
 def test_in_a_later_process_the_baseline_is_built_at_random_places(job_events, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf, isnan
+from math import inf, isnan, sqrt
 
 import torch
 
@@ -26,7 +26,8 @@ _LARGEST_ERROR = 1e9
 before.
 """
 _MANY = 17
-"""Tensors that are compared in one call."""
+"""From so many tensors on they are compared in one call; but for what underflows when squared:"""
+_TINY = 1e-15
 
 
 Sizes = dict[tuple[int, int], float]
@@ -215,8 +216,8 @@ def _flat(actual: torch.Tensor, expected: torch.Tensor) -> tuple[torch.Tensor, t
 def _agree_at_once(
     output: Sequence[torch.Tensor], reference: Sequence[torch.Tensor], dtypes: Sequence[str | None]
 ) -> dict[int, Agreement]:
-    """By place, tensors of fp32 that are compared in it, many in one call, and agree to rounding:
-    an element of each is off by no more than the rounding of all of it.
+    """Compare the fp32 tensors of each device in one call; return, by place, those that agree to
+    rounding: to 1e-5 of all of it, and each element to what one of a small value may be off by.
     """
     groups: dict[torch.device, list[int]] = {}
     for place, (actual, expected) in enumerate(zip(output, reference, strict=True)):
@@ -229,13 +230,18 @@ def _agree_at_once(
             continue
         expected_ones = [reference[place] for place in places]
         differences = torch._foreach_sub([output[place] for place in places], expected_ones)
-        errors = torch.stack(torch._foreach_norm(differences))
-        sizes = torch.stack(torch._foreach_norm(expected_ones))
-        worst = float((errors / sizes.clamp_min(1e-30)).max())
+        norms = (
+            torch._foreach_norm(expected_ones),
+            torch._foreach_norm(differences),
+            torch._foreach_norm(differences, inf),
+        )
+        sizes = torch.stack([torch.stack(each) for each in norms]).T.tolist()
         tolerance = tolerance_of(expected_ones[0], expected_ones[0], dtypes)
-        # the error of fp32 results that only differ in the order of their sums
-        if worst <= 1e-5 and tolerance:
-            agreements |= dict.fromkeys(places, Agreement(True, worst, tolerance))
+        for place, (size, apart, largest) in zip(places, sizes, strict=True):
+            rms = size / sqrt(reference[place].numel() or 1)
+            # the error of results that only differ in the order of their sums, of no tiny ones
+            if apart <= 1e-5 * size and largest <= tolerance * rms and size > _TINY:
+                agreements[place] = Agreement(True, apart / size, tolerance)
     return agreements
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from gpulab.core.events import ProcessStarted, Reported, Stopped
-from gpulab.core.jobs import Measure, TimeFunctions
+from gpulab.core.jobs import Measure, ProfileOptions, TimeFunctions
 from gpulab.core.payloads import RANK_LINKS
 from gpulab.core.statuses import CeilingChoice, Shows, Stage
 from gpulab.engine.build.build import Build
@@ -286,15 +286,15 @@ class _ProcessRun:
             return
         channel = self._reporter.channel
 
-        every = job.profile is None or job.profile.every
-        also = job.profile.also if job.profile else ()
+        profile = job.profile or ProfileOptions()
+        clock = context.wall_clock
 
         def solo_run(candidate: Candidate, _: Build) -> None:
-            asked = candidate.name in also
-            run = _ALONE.solo_run(context.wall_clock, channel, candidate, job.time_s, asked=asked)
+            averaged = profile.utilization
+            run = _ALONE.solo_run(clock, channel, candidate, job.time_s, averaged=averaged)
             channel.emit(run)
 
-        for candidate in measurement.extremes(every=every, also=also):
+        for candidate in measurement.extremes(every=profile.every, also=profile.also):
             if candidate.name != CONTROL:
                 self._act(Stage.SOLO_RUN, candidate, solo_run, exclusive=exclusive)
 

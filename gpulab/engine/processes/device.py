@@ -23,8 +23,8 @@ from gpulab.core.machine import Device, cpu_name, driver_version
 from gpulab.engine.processes.startup import DEVICE, timed
 from gpulab.scenario import KiB, MiB
 
-_SMALL_PART = 0.25
-"""Of the memory, beside which outputs that are kept and a second build leave room for others."""
+_SMALL_PART = 0.125
+"""Part of the memory: while less is in use, there is room for kept outputs and a second build."""
 
 
 def release_memory(device: torch.device) -> None:
@@ -55,7 +55,7 @@ def limit_to_free_memory() -> None:
 
 
 def is_mostly_free(device: torch.device) -> bool:
-    """Return whether less than a quarter of the device's memory is in use, by anybody; on a CPU,
+    """Return whether less than an eighth of the device's memory is in use, by anybody; on a CPU,
     of what this process may have (`limit_to_free_memory`).
     """
     if device.type == "cuda":

@@ -40,14 +40,14 @@ def step_alone_s(clock: WallClock, candidate: Candidate, build: Build) -> float:
 
 
 _SOLO_S = 1.0
-_ASKED_S = 2.0
-"""Of a variant that a question asks about: what the driver averages over a second is there too."""
+_AVERAGED_S = 2.0
+"""Long enough for what the driver averages over a second."""
 _BLOCK_S = 0.02
 _MOST_STEPS = 1 << 20
 
 
 def solo_run(
-    clock: WallClock, channel: Channel, candidate: Candidate, time_s: float, *, asked: bool
+    clock: WallClock, channel: Channel, candidate: Candidate, time_s: float, *, averaged: bool
 ) -> SoloRun:
     """Blocks back to back, at least two: a GPU's counters are read several times."""
     build = candidate.build
@@ -57,7 +57,7 @@ def solo_run(
     # first.
     steps = 1 if clock.flush else max(1, min(int(_BLOCK_S / max(step_s, 1e-9)), _MOST_STEPS))
     times: list[float] = []
-    longest_s = min(_ASKED_S if asked else _SOLO_S, time_s)
+    longest_s = min(_AVERAGED_S if averaged else _SOLO_S, time_s)
     started = monotonic()
     while len(times) < 2 or monotonic() - started < longest_s:
         times.append(clock.block(build, steps).time_s)

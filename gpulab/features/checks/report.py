@@ -27,6 +27,7 @@ from gpulab.features.checks.findings import (
     control_too_wide,
     few_processes,
     fewer_flops,
+    flops_of_first_rank,
     less_on_new_values,
     measured_in_one_process,
     processes_correlated,
@@ -176,9 +177,10 @@ def _work(evidence: Evidence, kind: CheckKind) -> Check:
         return _not_made(evidence, kind)
     if not (after.operations or before.operations or after.flops_counted or before.flops_counted):
         return _not_run(kind, calls_nothing_of_torch())
-    job = evidence.state.timed_job
-    counted_whole = job is None or job.ranks <= 1  # else on the first rank, and others may do more
-    if counted_whole and (fewer := _fewer(after, before)):
+    if fewer := _fewer(after, before):
+        job = evidence.state.timed_job
+        if job and job.ranks > 1:
+            return _not_run(kind, flops_of_first_rank())
         return _doubtful(kind, fewer)
     return _passed(
         kind,

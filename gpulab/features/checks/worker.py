@@ -99,6 +99,7 @@ class Checker:
     ) -> None:
         self._builder = builder
         self._increasing_memory = increasing_memory
+        self._rooms: dict[str, bool] = {}
         self._emit = emit
         self.stepping = Stepping(builder)
         self.own: dict[str, Own] = {}
@@ -160,15 +161,17 @@ class Checker:
         self._require_own_memory(name, live, inputs)
         del live
         self._examined(name, CheckKind.CONTEXT)
-        if self._has_room():
+        if self._has_room(name):
             self.own[name] = Own(first, asynchronous=self.stepping.asynchronous)
         self._compare_gradients(name, build)
-        self._if_it_fits(lambda: self._compare_effects(name, build, inputs))
+        self._if_it_fits(name, lambda: self._compare_effects(name, build, inputs))
         self._says(name, "another seed's values")
-        self._if_it_fits(lambda: self._others.compare(variant, build, inputs, first_process=True))
+        self._if_it_fits(
+            name, lambda: self._others.compare(variant, build, inputs, first_process=True)
+        )
         self._says(name, "null answers")
         self._try_null_answers(name, build, saved)
-        self._if_it_fits(lambda: self._others.try_cases(variant, build, inputs))
+        self._if_it_fits(name, lambda: self._others.try_cases(variant, build, inputs))
         return checked
 
     def resume(
@@ -195,7 +198,7 @@ class Checker:
         """
         name = variant.name
         self._variants[name] = variant
-        known = name in self.stateful or name in self.own or not self._has_room()
+        known = name in self.stateful or name in self.own or not self._has_room(name)
         seconds = self._builder.first_step(build)
         if known:
             self.still(name, build)
@@ -213,7 +216,7 @@ class Checker:
         del live
         if cheap and in_turn:
             self._if_it_fits(
-                lambda: self._others.compare(variant, build, inputs, first_process=False)
+                name, lambda: self._others.compare(variant, build, inputs, first_process=False)
             )
         return seconds
 
@@ -234,9 +237,9 @@ class Checker:
         finally:
             fresh.close()
 
-    def _if_it_fits(self, check: Callable[[], None]) -> None:
+    def _if_it_fits(self, name: str, check: Callable[[], None]) -> None:
         """A check that takes more memory than the variant: where there is none, it is left out."""
-        if not self._has_room():
+        if not self._has_room(name):
             return
         try:
             check()
@@ -246,11 +249,15 @@ class Checker:
             forget(error)
             release_memory(self._builder.device)
 
-    def _has_room(self) -> bool:
+    def _has_room(self, name: str) -> bool:
         """Return whether there is memory for a variant's outputs and a second build, beside what it
-        and larger ones need.
+        and larger ones need; as it was when this was first asked of it.
         """
-        return not self._increasing_memory or is_mostly_free(self._builder.device)
+        if not self._increasing_memory:
+            return True
+        if name not in self._rooms:
+            self._rooms[name] = is_mostly_free(self._builder.device)
+        return self._rooms[name]
 
     def _says(self, name: str, detail: str) -> None:
         """Announce the next check of a variant: each may take seconds."""
@@ -393,7 +400,7 @@ class Checker:
         """None where they cannot be known: steps that draw random numbers draw others in it."""
         baseline = self._variants.get(self.baseline or "")
         variant = self._variants.get(name)
-        if baseline is None or variant is None or name in self.drawing or not self._has_room():
+        if baseline is None or variant is None or name in self.drawing or not self._has_room(name):
             return None
         try:
             return errors_in(self.stepping, baseline, variant, build, tolerance=allowed)

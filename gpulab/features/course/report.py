@@ -100,11 +100,20 @@ def course_lesson(name: str) -> CourseLesson | None:
 
 def variants_asked(name: str) -> list[str]:
     """Return the variants of a lesson of whose profile, or solo run, its questions want a fact."""
+    wanted = OF_A_PROFILE + OF_A_SOLO_RUN
+    return list(dict.fromkeys(each["variant"] for each in _places(name) if each["fact"] in wanted))
+
+
+def asks_utilization(name: str) -> bool:
+    """Return whether a question of a lesson wants the driver's utilization."""
+    return any(place["fact"] == "busy" for place in _places(name))
+
+
+def _places(name: str) -> list[re.Match[str]]:
+    """Return the places for figures in all answers of a lesson."""
     lesson = course_lesson(name) if name in lesson_places() else None
     answers = [question.answer for question in lesson.questions] if lesson else []
-    places = [place for text in answers for place in PLACE.finditer(text)]
-    asked = [each["variant"] for each in places if each["fact"] in OF_A_PROFILE + OF_A_SOLO_RUN]
-    return list(dict.fromkeys(asked))
+    return [place for text in answers for place in PLACE.finditer(text)]
 
 
 def _lesson(read: dict[str, Any]) -> CourseLesson:

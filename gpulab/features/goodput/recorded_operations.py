@@ -121,7 +121,7 @@ class RecordedWindow:
             device_s = sum(node.device_s for node in nodes)
             device_total_s = max(device_s, sum(node.device_total_s for node in outer))
         done = [node for node in nodes if node in self._work]
-        if device_s:  # a checkpoint stops some of its calls before they launch anything
+        if device_total_s:  # a call that a checkpoint stopped launched nothing
             done = [node for node in done if node.device_total_s]
         work = [self._work[node] for node in done]
         return Operation(

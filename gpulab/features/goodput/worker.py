@@ -79,8 +79,8 @@ class Profiler:
     """Of the last recording, in which this thread could have run."""
 
     def prepare(self) -> None:
-        """Open the device, run the file, and start the profiler and look at an operation once, each
-        of which takes a second.
+        """Open the device, run the file, start the profiler once, and derive the work of an
+        operation once: each takes a second.
         """
         job = self._job
         self._options = job.profile or ProfileOptions()

@@ -53,7 +53,7 @@ WRONG = {
         stepping(
             "nonlocal count",
             "count += 1",
-            "return a @ b * (2 if count > 1000 else 1)",
+            "return a @ b * (2 if count > 300 else 1)",
             before="count = 0",
         ),
         "relative_error",

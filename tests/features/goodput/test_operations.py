@@ -85,13 +85,20 @@ def test_calls_that_launched_nothing_computed_nothing_there():
         op("mm", 0, 50),
         op("mm", 50, 100),  # a checkpoint stopped it
         op("add_", 100, 150),  # on the host
+        op("convolution", 160, 170),
+        op("cudnn_convolution", 162, 168),
+        op("convolution", 170, 180),  # stopped too
         call("cudaLaunchKernel", 10, 20, 1),
+        call("cudaLaunchKernel", 164, 166, 2),
         kernel(200, 300, 1),
+        kernel(300, 400, 2),
     )
     table = operations(read(document(*events)), work_of=lambda name, arguments: Work(8, 16))
     assert {row.name: (row.calls, row.flops) for row in table if not row.on_device} == {
         "aten::mm": (2, 8),
         "aten::add_": (1, 8),
+        "aten::convolution": (2, None),
+        "aten::cudnn_convolution": (1, 8),
     }
 
 
@@ -204,7 +211,7 @@ def test_self_times_sum_to_the_time_in_any_operation(spans):
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_shares_of_the_step_are_bars_where_names_stay_readable(width, tmp_path):
-    report = report_of("h200/training_step", tmp_path)
+    report = report_of("channels_last-h100-1", tmp_path)
     table = operation_table(report.variants[0], "operations", 5)
     head, first, *others, _ = plain_text(table, width).splitlines()
     assert "of the step" in head
