@@ -25,7 +25,7 @@ def test_a_guess_goes_on_to_the_recording_where_a_lesson_cannot_run(tmp_path, mo
         await type_in(pilot, "/pinned_memory")
         await pilot.press("enter")
         await until(pilot, lambda: "g: guess" in flat(pilot))
-        assert "2.8 times" not in flat(pilot)
+        assert "13.1 ms" not in flat(pilot)
         await pilot.press("g")
         await until(pilot, lambda: "guess, then watch the recording" in flat(pilot))
         await type_in(pilot, "3 5 4")
@@ -46,7 +46,7 @@ def test_a_guess_goes_on_to_the_recording_where_a_lesson_cannot_run(tmp_path, mo
             "z", "escape", "pagedown"
         )  # a hidden list had the focus, and ended it all
         await pilot.press("escape")
-        await until(pilot, lambda: "2.8 times" in flat(pilot))
+        await until(pilot, lambda: "13.1 ms" in flat(pilot))
         (line,) = [line for line in rows(pilot) if "pinned_memory" in line]
         assert line.startswith("◐")
         with Store() as store:
