@@ -16,7 +16,7 @@ from gpulab.core.wire import decode, encode
 from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
 
-_RECORDED = recorded_path("h200/roofline_tour")
+_RECORDED = recorded_path("older/roofline_tour")
 MEMORY_BOUND = {"vector_add", "axpy", "softmax", "layernorm"}
 COMPUTE_BOUND = {"large_matmul", "large_matmul_bf16", "attention"}
 _LINKS = ("host to device", "device to host")
