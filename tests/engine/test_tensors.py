@@ -13,6 +13,37 @@ from gpulab.engine.build import tensors as t
 from gpulab.engine.processes.failure import RefusedError
 
 
+def _rounded(tensors):
+    tensors[3].mul_(1 + 1e-6)
+
+
+def _one_element(tensors):
+    tensors[5][0, 0] += 5e-4  # of 4,096: 8e-6 of all of it, and beyond what a zero may be off by
+
+
+def _an_integer(tensors):
+    tensors[20][1] += 1
+
+
+def _tiny_doubled(tensors):
+    tensors[21].mul_(2)
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [(_rounded, None), (_one_element, 5), (_an_integer, 20), (_tiny_doubled, 21)],
+)
+def test_of_many_tensors_each_is_held_to_the_rules_of_one(change, place):
+    expected = [torch.randn(64, 64) for _ in range(20)]
+    expected[5][0, 0] = 0.0
+    expected += [torch.arange(3), torch.full((4,), 1e-30)]
+    actual = t.copies(expected)
+    change(actual)
+    agreement = g.agree(actual, expected)
+    assert agreement.ok == (place is None)
+    assert place is None or agreement.tensor == place
+
+
 def test_leaves_are_found_in_every_collection():
     module = torch.nn.Linear(2, 3)
     optimizer = torch.optim.AdamW(module.parameters())
