@@ -3,7 +3,7 @@
 
 import numpy as np
 
-N, BINS = 400_000, 64
+N, BINS = 100_000, 64
 
 
 def numbers():
