@@ -111,6 +111,16 @@ class Seen:
         return self._frame.f_locals if self._frame is not None else {}
 
 
+def _called_by(frame: Any) -> int:
+    """Return where the code is that a frame called on the way to this one; 0: it is not on it."""
+    within = sys._getframe()
+    while within.f_back is not None:
+        if within.f_back is frame:
+            return id(within.f_code)
+        within = within.f_back
+    return 0
+
+
 def _is_own(file: str) -> bool:
     packages = "-packages/" in file or file.startswith(sys.base_prefix)
     return not (file.startswith("<") or packages)
@@ -203,21 +213,25 @@ class Stacks:
         first, self._taken = max(self._taken, written - SLOTS + 1), written
         if written <= first or frame is None:
             return []
+        sampling = _called_by(frame)
         now = []
         while frame is not None:
             now.append(frame)
             frame = frame.f_back
-        return [seen for number in range(first, written) if (seen := self._seen(number, now))]
+        numbers = range(first, written)
+        return [seen for number in numbers if (seen := self._seen(number, now, sampling))]
 
-    def _seen(self, number: int, now: list[Any]) -> Any:
+    def _seen(self, number: int, now: list[Any], sampling: int) -> Any:
         """Return a stack as frames: those of now as far as they are the same; code that is not
-        known is left out.
+        known is left out. None of one within the handler of samples.
         """
         at = FIRST + number % SLOTS * SLOT
         (count,) = WRITTEN.unpack_from(self._memory, at)
         if not 0 < count < _MOST_FRAMES:
             return None
         words = struct.unpack_from("Qq" * count, self._memory, at + 8)
+        if sampling in words[::2]:
+            return None  # its system calls are where a busy machine takes the CPU away
         seen = None
         depth = 0
         for place in range(2 * count - 2, -1, -2):

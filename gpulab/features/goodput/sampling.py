@@ -100,14 +100,14 @@ class Sampler:
 
     def _tick(self, number: int, frame: FrameType | None) -> None:
         now = perf_counter()
-        if self._stacks is not None and self._stacks.is_awaited(now - self._at):
+        seen = self._stacks.take(frame) if self._stacks is not None else []
+        if not seen and self._stacks is not None and self._stacks.is_awaited(now - self._at):
             return
         ran_s = thread_time() - self._ran_s
         others_s = taken_s()
         if others_s is not None and self._taken_s is not None:
             others_s -= self._taken_s
         # from 3.10 on this runs after calls and jumps, not where an operator was
-        seen = self._stacks.take(frame) if self._stacks is not None else []
         place = _place(seen[-1] if seen else frame)
         self.samples.append(_Sample(self._at, now, ran_s, others_s, place))
         self._begin()
