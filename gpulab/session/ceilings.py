@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import msgspec
 from msgspec.structs import replace
 
@@ -15,6 +17,8 @@ from gpulab.features.telemetry.events import TelemetryStarted
 from gpulab.session.store import Store
 
 _KIND = "ceilings"
+_CPU_HOLDS = timedelta(hours=1)
+"""A shared machine drifts. The roofs that a verdict needs are also measured in its own rounds."""
 
 
 class CeilingCache:
@@ -97,15 +101,17 @@ class CeilingCache:
         return None if limit is None else str(limit)
 
     def _look_up(self) -> CeilingsMeasured | None:
-        """Return the ceilings of an earlier run, the last of any power limit where nobody read it:
-        of a CPU only until this run has its own, since such machines drift.
+        """Return the ceilings of an earlier run, the last of any power limit where nobody read it;
+        of a CPU only those of the last hour.
         """
-        device = self._device
-        if device is None or self._measured or self._measures_all:
+        device, ready = self._device, self._ready
+        if device is None or ready is None or self._measured or self._measures_all:
             return None
         known: list[CeilingsMeasured] = []
         with Store() as store:
             known = store.kept(_KIND, device, CeilingsMeasured, self._power_limit)
+        if not ready.device.on_gpu:
+            known = [each for each in known if _is_within(each, _CPU_HOLDS)]
         if not known:
             return None
         measured = self._known = known[-1]
@@ -123,11 +129,19 @@ class CeilingCache:
         if measured.cached:
             return
         if not measured.complete:
-            if self._measures_all or not ready.device.on_gpu:  # it was cut short, or drifts
+            if self._measures_all:  # it was cut short
                 return
-            measured = _merged(measured, self._known)
+            known, measured = self._known, _merged(measured, self._known)
+            if known is not None and not ready.device.on_gpu:
+                measured = replace(measured, at=known.at)  # all of them hold as long as the oldest
         with Store() as store:
             store.keep(_KIND, device, self._power_limit or "", measured)
+
+
+def _is_within(measured: CeilingsMeasured, most: timedelta) -> bool:
+    if measured.at is None:
+        return False
+    return datetime.now(UTC) - datetime.fromisoformat(measured.at) < most
 
 
 def _merged(measured: CeilingsMeasured, known: CeilingsMeasured | None) -> CeilingsMeasured:

@@ -1,5 +1,7 @@
 """Ceilings are taken again for the same device in the same state, and for no other."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from found import finding
 from msgspec.structs import replace
@@ -111,12 +113,40 @@ def test_what_an_interrupted_run_had_measured_by_then_is_kept(outcome):
     assert [known.at for known in watch(ready(), sampled())] == [COMPLETE.at]
 
 
-def test_what_was_measured_beside_a_run_on_a_cpu_is_not_kept_and_a_calibration_of_it_is():
+def minutes_ago(minutes, *, kind="fp32"):
+    """A pass of a run on a CPU."""
+    at = (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat()
+    roofs = ("device memory", "memory"), ("cache", "cache"), ("matrix", kind)
+    ceilings = (
+        Ceiling(roof=roof, kind=kind, unit="B/s", best=2.0, median=1.9) for roof, kind in roofs
+    )
+    return CeilingsMeasured(at=at, ceilings=tuple(ceilings))
+
+
+def test_what_a_run_on_a_cpu_has_measured_holds_for_an_hour():
     cpu = ready(kind="cpu", uuid=None)
-    watch(cpu, PARTIAL, telemetry="off")
+    watch(cpu, minutes_ago(61), telemetry="off")
     assert watch(cpu, telemetry="off") == []
-    watch(cpu, COMPLETE, telemetry="off", job=Calibrate())
-    assert watch(cpu, telemetry="off")[0].at == COMPLETE.at  # until the run has its own
+    watch(cpu, minutes_ago(59), telemetry="off")
+    (known,) = watch(cpu, telemetry="off")
+    newer = minutes_ago(0, kind="bf16")
+    watch(cpu, newer, telemetry="off")
+    (both,) = watch(cpu, telemetry="off")
+    assert {ceiling.kind for ceiling in both.ceilings} >= {"fp32", "bf16"}
+    assert both.at == known.at  # all of them as long as the oldest
+
+
+def test_kept_roofs_of_a_cpu_are_enough_for_work_in_their_dtypes():
+    cpu = ready(kind="cpu", uuid=None)
+    watch(cpu, minutes_ago(1), telemetry="off")
+    for dtype, is_enough in (("fp32", True), ("bf16", False)):
+        cache = CeilingCache(RunRequest(job=measure(), telemetry="off"))
+        for event in (
+            cpu,
+            e.Built(variant="a", build_s=0.1, first_step_s=0.1, items=1.0, flops=1.0, dtype=dtype),
+        ):
+            cache.on_event(event)
+        assert cache.is_enough == is_enough
 
 
 def test_what_a_run_on_a_gpu_has_measured_is_kept_beside_what_was_known():

@@ -337,13 +337,13 @@ class _ProcessRun:
         """After the rounds, which had probes of the roofs that the verdict needs."""
         job = self._context.job
         declared = self._preparation.declared
-        enough_known = self._reporter.position.ceilings_known or job.quick
         on_gpu = self._context.device.type == "cuda"
+        enough_known = self._reporter.position.ceilings_known or (on_gpu and job.quick)
         ranks = self._loaded.ranks
         if ranks is not None and ranks.count > 1 and job.roof in RANK_LINKS:
             self._loaded.calibration.links(ranks, roof=job.roof, brief=True)
             return
-        if not declared or (on_gpu and enough_known):
+        if not declared or enough_known:
             return
         self._reporter.stage(Stage.CEILINGS)
         try:

@@ -471,3 +471,5 @@ class Roofline:
     arrows: Sequence[tuple[int, int]] = ()
     noun: str = "variant"
     """What a point is."""
+    earlier_s: float | None = None
+    """How long before the run what it did not measure itself was measured."""

@@ -62,9 +62,9 @@ def _roofs_are_to_come(report: RunReport) -> bool:
     they are those of a datasheet, of an earlier run, or a part of its own.
     """
     known = report.ceilings
-    if not report.under_way or known is None or (report.on_gpu and (known.cached or report.quick)):
+    if not report.under_way or known is None or (report.on_gpu and report.quick):
         return False
-    return known.cached or all(ceiling.roof != LAUNCH for ceiling in known.ceilings)
+    return all(ceiling.roof != LAUNCH for ceiling in known.ceilings)
 
 
 def _why_none(run: LiveReport) -> str:

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 
 from msgspec import structs
 
@@ -198,7 +200,18 @@ def roofline_of(report: RunReport) -> Roofline | None:
         for after, before in against.items()
         if before in places and after in places and before not in tangled
     ]
-    return Roofline(report.ceilings.ceilings, points, arrows)
+    return Roofline(
+        report.ceilings.ceilings, points, arrows, earlier_s=_earlier_s(report, report.ceilings)
+    )
+
+
+def _earlier_s(report: RunReport, measured: CeilingsMeasured) -> float | None:
+    """Return how long before the run another one measured these; None where it did itself."""
+    if measured.cached and measured.at:
+        with suppress(ValueError, TypeError, OverflowError):  # of a run file of anybody's
+            before = datetime.fromisoformat(report.at) - datetime.fromisoformat(measured.at)
+            return before.total_seconds()
+    return None
 
 
 def roofline_of_operations(report: RunReport, name: str) -> Roofline | None:
@@ -210,7 +223,8 @@ def roofline_of_operations(report: RunReport, name: str) -> Roofline | None:
         structs.replace(point, variant=f"{short_operation(point.variant)} {point.shapes}".rstrip())
         for point in points[:_MOST_DRAWN]
     ]
-    return Roofline(report.ceilings.ceilings, labelled, noun="operation")
+    earlier_s = _earlier_s(report, report.ceilings)
+    return Roofline(report.ceilings.ceilings, labelled, noun="operation", earlier_s=earlier_s)
 
 
 def _disagreements(draft: Draft) -> Iterator[Finding]:
