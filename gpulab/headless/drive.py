@@ -70,7 +70,7 @@ class PlainProgress:
                 self._verdict_shown = True
                 for line in part("live.progress:verdict_lines", report) or ():
                     self._show_line(line)
-            if line := part("live.progress:one_line", report):
+            if line := part("live.progress:one_line", live_run(report, state)):
                 self._show_line(line)
 
 

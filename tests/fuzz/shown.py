@@ -12,6 +12,7 @@ from gpulab.catalog.view import mark
 from gpulab.features.live.progress import one_line
 from gpulab.headless.output import PlainConsole
 from gpulab.headless.run import run_line
+from gpulab.report.live import live_run
 from gpulab.show.parts import Shown, Target, result
 from gpulab.show.short_result import short_result
 from gpulab.show.view import failures
@@ -36,6 +37,6 @@ def show(run):
         console.print(content(name, Selection(ROW, "", run, SIZE)))
     for shown in (result(Shown(report, Target.TERMINAL)), short_result(report), failures(report)):
         console.print(shown)
-    console.print(one_line(report), run_line(report, 1, 2), mark(report).text)
+    console.print(one_line(live_run(report, run.state)), run_line(report, 1, 2), mark(report).text)
     text = console.file.getvalue()
     assert not [mark for mark in set(text) if unicodedata.category(mark)[0] == "C" and mark != "\n"]

@@ -2,9 +2,15 @@
 full.
 """
 
+from math import exp
+from statistics import median
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from recorded import recorded_path
 
+from gpulab.features.live.narrowing import least_width, look
 from gpulab.features.live.screen import live_view, places
 from gpulab.features.replay.view import Origin, ReplayPosition, replay_line
 from gpulab.report.live import live_run
@@ -41,6 +47,17 @@ def test_frames_are_closed_where_there_is_room_for_them():
         small = live_view(live, width=78, height=19).plain
         assert "╭" not in small
         assert "── confidence" in small.replace("─  ", "── ")
+
+
+@given(st.lists(st.floats(-1, 1), min_size=8, max_size=8), st.integers(0, 8))
+def test_the_first_interval_is_as_wide_as_was_said_before_it(ratios, done):
+    said = least_width(ratios[:done])
+    assert bool(said) == (3 <= done < 8)
+    if said.startswith("±"):
+        interval = look(ratios, 8)
+        least = float(said.removeprefix("±").partition("%")[0]) / 100
+        middle = exp(-median(ratios[:done]))
+        assert (interval.high - interval.low) / 2 >= (least - 0.001) * middle
 
 
 @pytest.mark.parametrize("width", [79, 119, 199])

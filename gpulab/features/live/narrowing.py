@@ -109,6 +109,8 @@ def _draw_ratios(run: LiveReport, comparison: Comparison, area: Area) -> None:
             figures = f"{times(so_far)}  {ends}" if with_medians else ends
         else:
             figures = times(so_far)
+            if with_medians and now:
+                figures = f"{figures} {least_width(ratios)}".rstrip()
         area.put(
             row, start + axis.inside(so_far), _mark_at(axis, so_far, median_mark), style or "bold"
         )
@@ -190,6 +192,16 @@ _ABOUT = (
     "control is the baseline against itself: it must come out the same."
 )
 NARROWING = Panel("confidence", _heading, _rows, _draw, _ABOUT)
+
+
+def least_width(ratios: Sequence[float]) -> str:
+    """Return how wide the first interval is at least, which reaches to the outermost of its
+    processes; empty where there is one, or too few of them.
+    """
+    if not _FEWEST_TO_FIT <= len(ratios) < FEWEST:
+        return ""
+    half = (exp(-min(ratios)) - exp(-max(ratios))) / 2 / exp(-median(ratios))
+    return f"±{half:.1%} or more" if half < 1 else "unstable"
 
 
 def look(ratios: Sequence[float], units: int) -> Interval | None:

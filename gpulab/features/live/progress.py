@@ -6,6 +6,7 @@ from gpulab.core.statuses import Stage
 from gpulab.core.units import about, plus_minus, seconds, with_interval
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features.live.activity import activity, time_left
+from gpulab.features.live.narrowing import least_width
 from gpulab.features.live.screen import live_view
 from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
@@ -70,8 +71,9 @@ def progress_view(run: LiveReport, *, width: int, height: int) -> Block:
     return Group(heading, live_view(run, width=width, height=height - 1))
 
 
-def one_line(report: RunReport) -> str:
+def one_line(run: LiveReport) -> str:
     """The headline with the times so far: for a log that cannot be redrawn."""
+    report = run.report
     parts = [headline(report)]
     for variant in report.variants:
         time, comparison = variant.time_s, report.comparison(variant.name)
@@ -80,6 +82,7 @@ def one_line(report: RunReport) -> str:
         spread = plus_minus(time)
         speedup = ""
         if comparison and comparison.speedup is None:
-            speedup = about(report.preliminary_speedup(comparison))
+            width = least_width(run.ratios(comparison))
+            speedup = f"{about(report.preliminary_speedup(comparison))} {width}".strip()
         parts.append(" ".join(filter(None, (variant.name, seconds(time.value), spread, speedup))))
     return ", ".join(parts)
