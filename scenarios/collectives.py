@@ -44,8 +44,12 @@ leaves the sum where it is checked: the same waits for all, which comparisons of
 
 NVSHMEM gives such memory between hosts too. It needs its library, which comes with torch for CUDA,
 and between hosts a network that reads GPU memory (GPUDirect RDMA). `--set memory=NVSHMEM` chooses it
-for the last three variants, as a process has one kind; it is as fast as CUDA's. What it is for, puts and gets inside a kernel
-that computes, is not tried here.
+for the last three variants, as a process has one kind; it is as fast as CUDA's.
+
+What it is for is not tried here: puts and gets inside a kernel that computes. torch wraps them for
+Triton (`putmem_signal_block`, `signal_wait_until`; alpha). A put with a signal, a wait for it and two
+slots are a queue between GPUs: one slot is filled while the other is used. `pipeline_handoff`
+measures these two slots with NCCL, where the host starts each copy.
 
 ## NVLS, not used here
 

@@ -39,6 +39,12 @@ and its phase "data" on a CPU. The model is the step of `resident`.
 Take some more, as long as there are cores, because a batch is also copied to shared memory, sent
 and fetched. No number of workers hides the first batch of an epoch, or the copy to the device.
 
+## What the sources say
+
+A naive loop has 40 to 60 % goodput, they say. Where the model hides behind the decoding, such a loop
+decodes 1.7 to 2.5 times as long as its model runs. Here that is about four times. So the goodput of
+a profiled step (H200) is 27 % of `workers_0`, 64 % of `workers_n` and 99 % of `resident`.
+
 ## Where workers do not help
 
 Where decoding is cheap, a batch from a worker is more expensive than slicing a tensor. Where all

@@ -49,6 +49,18 @@ A linked list, a tree and a hash table are chains. They feel the latency of a le
 bandwidth: from memory to the L1 13x against 239 / 40 = 6x. A smaller footprint speeds them up, and
 so do several searches at a time.
 
+## How large the levels are
+
+Of an H200, by its datasheet and driver:
+
+    registers         256 KiB on each SM
+    L1 and shared     256 KiB on each SM
+    L2                60 MiB
+    memory            141 GB
+    host              what it has, over PCIe
+
+Another GPU's memory is between the last two: NVLink carries 450 GB/s each way (`collectives`).
+
 ## What is left out
 
 Registers and shared memory are not walked through: shared memory is the same SRAM as a GPU's L1

@@ -60,6 +60,21 @@ starts kernels: self CPU is the cost of launches, and a wait looks like work. Th
 `self_device_time_total` too, as gpulab does. Host and device overlap, so a share of one of them is
 no share of the step.
 
+## In a training loop
+
+A profile of all steps is too large, and the first ones compile and allocate. A schedule skips them:
+
+    with torch.profiler.profile(
+        schedule=torch.profiler.schedule(wait=1, warmup=1, active=3, repeat=1),
+        on_trace_ready=torch.profiler.tensorboard_trace_handler("traces"),
+    ) as profiler:
+        for batch in loader:
+            train(batch)
+            profiler.step()  # without it all is one step
+
+The TensorBoard plugin that the sources open it with was removed in 2026. `gpulab --why traces` reads
+the same files, and so does Perfetto.
+
 ## What the sources say
 
 They print the table and give no factor. Sorted by a total, its first rows are often a parent and
@@ -83,7 +98,7 @@ scenario = Scenario(
         "bottleneck guide and profiling tutorial: the table of key_averages shows what to change; "
         "no factor"
     ),
-    terms=("key_averages", "torch.profiler", "profiler table", "self cpu", "sort_by"),
+    terms=("key_averages", "torch.profiler", "profiler table", "self cpu", "sort_by", "schedule", "tensorboard"),
 )
 
 
