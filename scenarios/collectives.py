@@ -47,9 +47,9 @@ and between hosts a network that reads GPU memory (GPUDirect RDMA). `--set memor
 for the last three variants, as a process has one kind; it is as fast as CUDA's.
 
 What it is for is not tried here: puts and gets inside a kernel that computes. torch wraps them for
-Triton (`putmem_signal_block`, `signal_wait_until`; alpha). A put with a signal, a wait for it and two
-slots are a queue between GPUs: one slot is filled while the other is used. `pipeline_handoff`
-measures these two slots with NCCL, where the host starts each copy.
+Triton (`putmem_signal_block`, `signal_wait_until`; alpha). A put with a signal, a wait for it,
+and a signal back that a slot is free are a queue between GPUs. With two slots one is filled while the
+other is used. `pipeline_handoff` measures two slots with NCCL, where the host starts each copy.
 
 ## NVLS, not used here
 

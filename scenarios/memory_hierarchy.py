@@ -51,12 +51,12 @@ so do several searches at a time.
 
 ## How large the levels are
 
-Of an H200, by its datasheet and driver:
+Of an H200, by NVIDIA's paper on its architecture and by its driver:
 
     registers         256 KiB on each SM
     L1 and shared     256 KiB on each SM
     L2                60 MiB
-    memory            141 GB
+    memory            140 GiB
     host              what it has, over PCIe
 
 Another GPU's memory is between the last two: NVLink carries 450 GB/s each way (`collectives`).

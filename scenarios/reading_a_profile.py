@@ -70,7 +70,7 @@ A profile of all steps is too large, and the first ones compile and allocate. A 
     ) as profiler:
         for batch in loader:
             train(batch)
-            profiler.step()  # without it all is one step
+            profiler.step()  # without it nothing is recorded
 
 The TensorBoard plugin that the sources open it with was removed in 2026. `gpulab --why traces` reads
 the same files, and so does Perfetto.
@@ -98,7 +98,15 @@ scenario = Scenario(
         "bottleneck guide and profiling tutorial: the table of key_averages shows what to change; "
         "no factor"
     ),
-    terms=("key_averages", "torch.profiler", "profiler table", "self cpu", "sort_by", "schedule", "tensorboard"),
+    terms=(
+        "key_averages",
+        "torch.profiler",
+        "profiler table",
+        "self cpu",
+        "sort_by",
+        "schedule",
+        "tensorboard",
+    ),
 )
 
 

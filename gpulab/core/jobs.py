@@ -281,7 +281,7 @@ class TimedJob(Job, frozen=True, kw_only=True):
     gpu_beside_cpu: bool = False
     """Whether telemetry reads a GPU, by name, although the run may be on a CPU."""
     ceilings: CeilingChoice = CeilingChoice.NONE
-    """A GPU's are kept."""
+    """A GPU's are kept, and a CPU's for an hour."""
     profile: ProfileOptions | None = None
     """In processes of their own after everything was measured: the profiler slows what follows it.
     """

@@ -114,7 +114,7 @@ def _check(launches: Sequence[Launch], options: Options) -> None:
 
 def _times_only(request: RunRequest) -> RunRequest:
     """Without what does not enter an interval over runs, and takes longer than it does. A GPU's
-    ceilings are kept.
+    ceilings are kept for good.
     """
     job = request.job
     if isinstance(job, (Measure, TimeFunctions)) and job.device == "cpu":

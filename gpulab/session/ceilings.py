@@ -8,9 +8,10 @@ import msgspec
 from msgspec.structs import replace
 
 from gpulab.core.events import Built, Event, RunEnded, RunInvalid, WorkerReady
+from gpulab.core.host import host_name
 from gpulab.core.jobs import Calibrate, RunRequest, ScenarioFile, TimedJob, subject_of
 from gpulab.core.limits import TELEMETRY_OFF
-from gpulab.core.payloads import CACHE, COSTS, HOST_LINKS, MEMORY, RANK_LINKS
+from gpulab.core.payloads import CACHE, COSTS, HOST_LINKS, LAUNCH, MEMORY, RANK_LINKS
 from gpulab.core.statuses import CeilingChoice, Outcome
 from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.telemetry.events import TelemetryStarted
@@ -18,7 +19,9 @@ from gpulab.session.store import Store
 
 _KIND = "ceilings"
 _CPU_HOLDS = timedelta(hours=1)
-"""A shared machine drifts. The roofs that a verdict needs are also measured in its own rounds."""
+"""A shared machine drifts: a run whose own rounds do not measure all that it is held against
+measures them again.
+"""
 
 
 class CeilingCache:
@@ -38,7 +41,7 @@ class CeilingCache:
         """The run's own, which nothing older may follow."""
         self._known: CeilingsMeasured | None = None
         """Of earlier runs."""
-        self._needed = {MEMORY, CACHE}
+        self._needed = {MEMORY, CACHE, LAUNCH}
         """Roofs, and the dtypes of the work that variants declare."""
         if isinstance(job, TimedJob) and job.roof in HOST_LINKS:
             self._needed.add(job.roof)
@@ -89,6 +92,8 @@ class CeilingCache:
             "cupy": versions.get("cupy-cuda13x") or versions.get("cupy-cuda12x"),
             "threads": device.threads,
         }
+        if not device.uuid:
+            parts["host"] = host_name()
         return msgspec.json.encode(parts).decode()
 
     @property
@@ -129,11 +134,12 @@ class CeilingCache:
         if measured.cached:
             return
         if not measured.complete:
-            if self._measures_all:  # it was cut short
+            if self._measures_all and ready.device.on_gpu:  # it was cut short
                 return
-            known, measured = self._known, _merged(measured, self._known)
-            if known is not None and not ready.device.on_gpu:
-                measured = replace(measured, at=known.at)  # all of them hold as long as the oldest
+            # of a CPU none is kept for longer than the others
+            measured = _merged(measured, self._known if ready.device.on_gpu else None)
+        if not measured.ceilings:
+            return
         with Store() as store:
             store.keep(_KIND, device, self._power_limit or "", measured)
 

@@ -31,7 +31,7 @@ def readings():
 def test_an_operator_has_its_line_and_the_lines_of_its_callers():
     found = readings()
     inner = [frame for frame in found if frame.f_code is look_up.__code__]
-    assert len(inner) >= 3  # the others are in what takes the readings
+    assert len(inner) >= 3  # what takes the readings has some of the time
     line = look_up.__code__.co_firstlineno + 1
     assert line in {frame.f_lineno for frame in inner}
     assert {frame.f_back.f_code for frame in inner} == {readings.__code__}
@@ -50,6 +50,7 @@ def test_a_reading_within_the_handler_of_samples_is_none():
             pytest.skip("this system, or this Python, does not let a stack be read")
 
         def handler(frame):
+            time.sleep(0.02)  # for a reading that is on its way
             stacks.take(frame)
             time.sleep(0.1)
             return stacks.take(frame)

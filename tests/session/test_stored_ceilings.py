@@ -113,33 +113,54 @@ def test_what_an_interrupted_run_had_measured_by_then_is_kept(outcome):
     assert [known.at for known in watch(ready(), sampled())] == [COMPLETE.at]
 
 
-def minutes_ago(minutes, *, kind="fp32"):
+def minutes_ago(minutes, *, dtype="fp32", lacks=""):
     """A pass of a run on a CPU."""
     at = (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat()
-    roofs = ("device memory", "memory"), ("cache", "cache"), ("matrix", kind)
-    ceilings = (
-        Ceiling(roof=roof, kind=kind, unit="B/s", best=2.0, median=1.9) for roof, kind in roofs
-    )
+    keys = {"device memory": "update", "cache": "update", "matrix": dtype, "launch": "enqueue"}
+    keys.pop(lacks, None)
+    ceilings = [
+        Ceiling(roof=roof, kind=kind, unit="B/s", best=2.0, median=1.9)
+        for roof, kind in keys.items()
+    ]
     return CeilingsMeasured(at=at, ceilings=tuple(ceilings))
 
 
-def test_what_a_run_on_a_cpu_has_measured_holds_for_an_hour():
+def test_what_a_run_on_a_cpu_has_measured_holds_for_an_hour_and_alone():
     cpu = ready(kind="cpu", uuid=None)
     watch(cpu, minutes_ago(61), telemetry="off")
     assert watch(cpu, telemetry="off") == []
     watch(cpu, minutes_ago(59), telemetry="off")
-    (known,) = watch(cpu, telemetry="off")
-    newer = minutes_ago(0, kind="bf16")
+    assert len(watch(cpu, telemetry="off")) == 1
+    newer = minutes_ago(0, dtype="bf16")
     watch(cpu, newer, telemetry="off")
-    (both,) = watch(cpu, telemetry="off")
-    assert {ceiling.kind for ceiling in both.ceilings} >= {"fp32", "bf16"}
-    assert both.at == known.at  # all of them as long as the oldest
+    (known,) = watch(cpu, telemetry="off")
+    assert (known.ceilings, known.at, known.cached) == (newer.ceilings, newer.at, True)
+
+
+def test_roofs_of_a_cpu_are_those_of_one_machine(monkeypatch):
+    cpu = ready(kind="cpu", uuid=None)
+    watch(cpu, minutes_ago(1), telemetry="off")
+    monkeypatch.setenv("GPULAB_HOST", "another")
+    assert watch(cpu, telemetry="off") == []
+
+
+def test_a_calibration_of_a_cpu_that_was_disturbed_replaces_what_was_known():
+    cpu = ready(kind="cpu", uuid=None)
+    watch(cpu, minutes_ago(9), telemetry="off")
+    newer = minutes_ago(1)
+    watch(cpu, newer, telemetry="off", job=Calibrate())
+    assert [known.at for known in watch(cpu, telemetry="off")] == [newer.at]
 
 
 def test_kept_roofs_of_a_cpu_are_enough_for_work_in_their_dtypes():
     cpu = ready(kind="cpu", uuid=None)
-    watch(cpu, minutes_ago(1), telemetry="off")
-    for dtype, is_enough in (("fp32", True), ("bf16", False)):
+    for dtype, lacks, is_enough in (
+        ("fp32", "", True),
+        ("bf16", "", False),
+        ("fp32", "launch", False),
+        ("fp32", "cache", False),
+    ):
+        watch(cpu, minutes_ago(1, lacks=lacks), telemetry="off")
         cache = CeilingCache(RunRequest(job=measure(), telemetry="off"))
         for event in (
             cpu,

@@ -2,15 +2,15 @@
 full.
 """
 
-from math import exp
-from statistics import median
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import recorded_path
 
-from gpulab.features.live.narrowing import least_width, look
+from gpulab.features.live.narrowing import first_interval, look
+from gpulab.features.live.progress import one_line
 from gpulab.features.live.screen import live_view, places
 from gpulab.features.replay.view import Origin, ReplayPosition, replay_line
 from gpulab.report.live import live_run
@@ -49,15 +49,24 @@ def test_frames_are_closed_where_there_is_room_for_them():
         assert "── confidence" in small.replace("─  ", "── ")
 
 
+def test_a_log_says_how_wide_the_first_interval_is_at_least():
+    playback = Playback(recorded_path("h200/pinned_memory"), lambda: 0.0)
+    run = Run(playback)
+    playback.seek(0.5 * playback.duration_s)
+    run.poll()
+    line = one_line(live_run(run.report, run.state))
+    assert re.search(r"process [4-7] .*pinned \S+ .s .*about \S+x \(\S+ to \S+ or wider\)", line)
+
+
 @given(st.lists(st.floats(-1, 1), min_size=8, max_size=8), st.integers(0, 8))
 def test_the_first_interval_is_as_wide_as_was_said_before_it(ratios, done):
-    said = least_width(ratios[:done])
+    said = first_interval(ratios[:done])
     assert bool(said) == (3 <= done < 8)
-    if said.startswith("±"):
+    if said:
+        low, high = map(float, said.removesuffix(" or wider").split(" to "))
         interval = look(ratios, 8)
-        least = float(said.removeprefix("±").partition("%")[0]) / 100
-        middle = exp(-median(ratios[:done]))
-        assert (interval.high - interval.low) / 2 >= (least - 0.001) * middle
+        assert interval.low <= low * 1.01
+        assert interval.high >= high * 0.99
 
 
 @pytest.mark.parametrize("width", [79, 119, 199])

@@ -38,7 +38,7 @@ from gpulab.engine.ranks.ranks import Ranks
 from gpulab.engine.ranks.ranks import start as start_ranks
 from gpulab.features import needed, present
 from gpulab.features.roofline.findings import ceilings_failed
-from gpulab.features.roofline.roof_probes import RoofProbes, roof_probes
+from gpulab.features.roofline.roof_probes import RoofProbes, are_all_probed, roof_probes
 from gpulab.scenario import CONTROL
 
 _ALONE = present("alone.worker")  # before any process is forked
@@ -230,15 +230,24 @@ class _ProcessRun:
         measurement.close()
         self._measure_ceilings()
 
+    def _are_probed(self) -> bool:
+        """Return whether the rounds themselves measured all that the work is held against."""
+        works = self._preparation.works
+        return self._may_probe() and are_all_probed(self._loaded.info, works)
+
+    def _may_probe(self) -> bool:
+        """False where nothing is drawn of the roofs, or nothing may run beside a variant."""
+        context = self._context
+        # a GPU's roofs hardly drift, and one block of them is at whatever clock the others left
+        beside = not (context.clock.flush or context.one_at_a_time or context.device.type == "cuda")
+        return beside and context.job.ceilings != CeilingChoice.NONE
+
     def _roof_probes(self) -> RoofProbes | None:
-        """Return probes of the roofs that the declared work needs; None where nothing is drawn of
-        it, or nothing may run beside a variant.
+        """Return probes of the roofs that the declared work needs; None where they are not probed
+        in this process.
         """
         context = self._context
-        if context.job.ceilings == CeilingChoice.NONE:
-            return None
-        # a GPU's roofs hardly drift, and one block of them is at whatever clock the others left
-        if context.clock.flush or context.one_at_a_time or context.device.type == "cuda":
+        if not self._may_probe():
             return None
         if context.number >= _FIRST_PROBED and context.number % _PROBED:
             return None
@@ -338,7 +347,8 @@ class _ProcessRun:
         job = self._context.job
         declared = self._preparation.declared
         on_gpu = self._context.device.type == "cuda"
-        enough_known = self._reporter.position.ceilings_known or (on_gpu and job.quick)
+        enough_known = self._reporter.position.ceilings_known and (on_gpu or self._are_probed())
+        enough_known |= on_gpu and job.quick
         ranks = self._loaded.ranks
         if ranks is not None and ranks.count > 1 and job.roof in RANK_LINKS:
             self._loaded.calibration.links(ranks, roof=job.roof, brief=True)

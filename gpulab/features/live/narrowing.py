@@ -109,8 +109,8 @@ def _draw_ratios(run: LiveReport, comparison: Comparison, area: Area) -> None:
             figures = f"{times(so_far)}  {ends}" if with_medians else ends
         else:
             figures = times(so_far)
-            if with_medians and now:
-                figures = f"{figures} {least_width(ratios)}".rstrip()
+            if with_medians and now and run.report.under_way:
+                figures = first_interval(ratios[:-1]) or figures
         area.put(
             row, start + axis.inside(so_far), _mark_at(axis, so_far, median_mark), style or "bold"
         )
@@ -187,21 +187,21 @@ def _draw_control(run: LiveReport, area: Area) -> None:
 
 _ABOUT = (
     "Each dot is the speedup in one fresh process, the line the median of all so far. From eight "
-    "processes on a row has the interval in which the true speedup lies, 99 times of 100. It "
-    "narrows as processes come in; where it leaves the band around 1x there is a verdict. The "
-    "control is the baseline against itself: it must come out the same."
+    "processes on a row has the interval in which the true speedup lies, 99 times of 100; from "
+    "four to seven it says how wide that will be at least. It narrows as processes come in; where "
+    "it leaves the band around 1x there is a verdict. The control is the baseline against itself: "
+    "it must come out the same."
 )
 NARROWING = Panel("confidence", _heading, _rows, _draw, _ABOUT)
 
 
-def least_width(ratios: Sequence[float]) -> str:
-    """Return how wide the first interval is at least, which reaches to the outermost of its
-    processes; empty where there is one, or too few of them.
+def first_interval(done: Sequence[float]) -> str:
+    """Return what the first interval holds at least, which reaches to the outermost of its
+    processes, by those that are done; empty where there is one, or too few of them.
     """
-    if not _FEWEST_TO_FIT <= len(ratios) < FEWEST:
+    if not _FEWEST_TO_FIT <= len(done) < FEWEST:
         return ""
-    half = (exp(-min(ratios)) - exp(-max(ratios))) / 2 / exp(-median(ratios))
-    return f"±{half:.1%} or more" if half < 1 else "unstable"
+    return f"{span(exp(-max(done)), exp(-min(done)))} or wider"
 
 
 def look(ratios: Sequence[float], units: int) -> Interval | None:

@@ -6,7 +6,7 @@ from gpulab.core.statuses import Stage
 from gpulab.core.units import about, plus_minus, seconds, with_interval
 from gpulab.draw.blocks import Block, Group, Text
 from gpulab.features.live.activity import activity, time_left
-from gpulab.features.live.narrowing import least_width
+from gpulab.features.live.narrowing import first_interval
 from gpulab.features.live.screen import live_view
 from gpulab.report.live import LiveReport
 from gpulab.report.report import RunReport
@@ -82,7 +82,8 @@ def one_line(run: LiveReport) -> str:
         spread = plus_minus(time)
         speedup = ""
         if comparison and comparison.speedup is None:
-            width = least_width(run.ratios(comparison))
-            speedup = f"{about(report.preliminary_speedup(comparison))} {width}".strip()
+            at_least = first_interval(run.ratios(comparison)[:-1])
+            speedup = about(report.preliminary_speedup(comparison))
+            speedup += at_least and f" ({at_least})"
         parts.append(" ".join(filter(None, (variant.name, seconds(time.value), spread, speedup))))
     return ", ".join(parts)

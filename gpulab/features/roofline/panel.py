@@ -59,10 +59,11 @@ def _draw_shares(run: LiveReport, area: Area, points: list[Point]) -> None:
 
 def _roofs_are_to_come(report: RunReport) -> bool:
     """Return whether this run has yet to measure the roofs, the launches last of all: until then
-    they are those of a datasheet, of an earlier run, or a part of its own.
+    they are those of a datasheet, or a part of its own. Those of an earlier run are shown.
     """
     known = report.ceilings
-    if not report.under_way or known is None or (report.on_gpu and report.quick):
+    quick = report.on_gpu and report.quick
+    if not report.under_way or known is None or known.cached or quick:
         return False
     return all(ceiling.roof != LAUNCH for ceiling in known.ceilings)
 

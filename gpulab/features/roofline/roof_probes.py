@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import cycle
@@ -54,14 +54,29 @@ def roof_probes(info: Device, works: Iterable[Work]) -> Iterator[PlannedProbe]:
         # there are two arrays
         array = min(max(2 * info.l2_bytes, 64 * MiB), 128 * MiB, array_bytes(_CPU, info))
         yield PlannedProbe(MEMORY, "update", partial(_walk, array, 8 * MiB))
-    # what may stay in the cache, by as many bytes, if all are alike
-    cached = [amount for amount in moved if amount <= info.l2_bytes // 2]
-    if cached and min(cached) >= 4 * MiB and max(cached) <= 2 * min(cached):
+    cached = _cached(info, works)
+    if cached and _are_alike(cached):
         half = min(cached) // 2
         yield PlannedProbe(CACHE, "update", partial(_walk, half, half))
     for dtype in dict.fromkeys(work.dtype or "fp32" for work in works if work.flops):
         make = partial(products_of, _CPU, dtype, (256, 384, 512), 0.0015)
         yield PlannedProbe(MATRIX, dtype, make)
+
+
+def are_all_probed(info: Device, works: Sequence[Work]) -> bool:
+    """Return whether `roof_probes` has every roof that declared work is held against."""
+    cached = _cached(info, works)
+    return bool(works) and (not cached or _are_alike(cached))
+
+
+def _cached(info: Device, works: Sequence[Work]) -> list[int]:
+    """Bytes of the work that may stay in the cache."""
+    return [work.bytes for work in works if work.bytes and work.bytes <= info.l2_bytes // 2]
+
+
+def _are_alike(amounts: Sequence[int]) -> bool:
+    """Return whether one probe, by as many bytes, stands for all of them."""
+    return min(amounts) >= 4 * MiB and max(amounts) <= 2 * min(amounts)
 
 
 class RoofProbes:

@@ -129,20 +129,10 @@ def roofline_blocks(roofline: Roofline, family: str | None = None) -> list[Block
     notes = [*_notes(roofline.points, family)]
     if figure is not None:
         notes.append(f"roofs: {'; '.join(map(roof_words, roofs.all))}")
-        notes += _age(roofline, roofs)
-    return [*blocks, *(Text(note, "dim") for note in notes)]
-
-
-def _age(roofline: Roofline, roofs: FamilyRoofs) -> Iterator[str]:
-    """Yield which of the roofs another run measured, and when."""
-    kept = [
-        f"{ceiling.kind} {ceiling.roof}"
-        for ceiling, *_ in roofs.all
-        if ceiling.source == MEASURED and not ceiling.processes
-    ]
-    if kept and roofline.earlier_s is not None:
+    if roofline.earlier_s is not None:
         before = age(max(60.0, roofline.earlier_s))
-        yield f"measured by a run {before} before this one: {', '.join(kept)}"
+        notes.append(f"roofs that the rounds did not measure: of a run {before} earlier")
+    return [*blocks, *(Text(note, "dim") for note in notes)]
 
 
 def roofline_view(

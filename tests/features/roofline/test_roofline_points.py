@@ -2,6 +2,8 @@
 step.
 """
 
+from datetime import datetime, timedelta
+
 import msgspec
 import pytest
 from devices import H200
@@ -11,9 +13,11 @@ from gpulab.core import events as e
 from gpulab.core.jobs import Calibrate, RunRequest, VariantInfo
 from gpulab.core.machine import Device
 from gpulab.core.statuses import Cache, CeilingChoice, Clock
+from gpulab.draw.blocks import Text
 from gpulab.features.goodput.events import Partition, Phases, Profiled
 from gpulab.features.roofline.events import Ceiling, CeilingsMeasured, RoofProbed
 from gpulab.features.roofline.report import roofline_of
+from gpulab.features.roofline.view import roofline_blocks
 from gpulab.features.telemetry.events import Telemetry, TelemetryStarted
 
 MEASURED = (
@@ -317,3 +321,21 @@ def test_a_calibration_reports_all_ceilings_and_no_variant():
     assert (len(report.ceilings.ceilings), report.ceilings.cached) == (4, True)
     assert report.environment == {"torch": "2.9"}
     assert (report.baseline, report_of(run_of({})).baseline) == (None, "a")
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [(0.2, "1 min earlier"), (12, "12 min earlier"), (180, "3 h earlier"), (None, "")],
+)
+def test_a_line_says_how_long_before_the_run_kept_roofs_were_measured(minutes, words):
+    before = timedelta(minutes=minutes or 0)
+    started = datetime.fromisoformat("2026-01-01T00:00:00+00:00") + before
+    kept = ceilings(*MEASURED, cached=minutes is not None)
+    events = [*opening(request(ceilings=CeilingChoice.NEEDED), bytes=1000), kept]
+    events[0] = msgspec.structs.replace(events[0], at=started.isoformat())
+    report = report_of(run_of({}, opened=events))
+    notes = [
+        block.plain for block in roofline_blocks(roofline_of(report)) if isinstance(block, Text)
+    ]
+    said = [note for note in notes if "earlier" in note]
+    assert said == ([f"roofs that the rounds did not measure: of a run {words}"] if words else [])

@@ -433,12 +433,13 @@ class Samples:
         """
         if self._samples_now:
             return
-        if self._stacks.is_awaited(perf_counter() - self._last):
-            return
         self._samples_now = True
         began = thread_time()
         try:
-            self._book(frame)
+            seen = self._stacks.take(frame)
+            if not seen and self._stacks.is_awaited(perf_counter() - self._last):
+                return
+            self._book(frame, seen)
             self._look_at_threads()
             self._look_at_memory()
             if self._last - self._said >= self._said_every_s:
@@ -464,8 +465,8 @@ class Samples:
         if not 0.7 < every_s / self._every_s < 1.4:
             self._arm(every_s)
 
-    def _book(self, frame: FrameType | None) -> None:
-        """Book what has passed since the last sample to where the thread is now."""
+    def _book(self, frame: FrameType | None, seen: list[Any] | None = None) -> None:
+        """Book what has passed since the last sample to where the thread was `seen`, else is."""
         now, ran = perf_counter(), thread_time()
         passed = now - self._last
         if self._collecting:  # the signal waits for the callback that tells of the end
@@ -485,7 +486,7 @@ class Samples:
             waited_s -= taken_s
         self._last, self._ran = now, ran
         self._passed_s, self._waited_s = passed, waited_s
-        stacks = self._stacks.take(frame) or [self._that_ran(frame)]
+        stacks = seen or self._stacks.take(frame) or [self._that_ran(frame)]
         for stack in stacks:
             self._book_at(stack, ran_s / len(stacks), waited_s / len(stacks))
         for where, seconds in ((_GC, collected_s), (_OTHERS, taken_s)):
