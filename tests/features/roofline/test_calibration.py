@@ -8,6 +8,7 @@ import weakref
 import pytest
 import torch
 from found import finding
+from torch.utils.flop_counter import FlopCounterMode
 
 from gpulab.core.events import FindingMade, StageStarted
 from gpulab.core.jobs import Calibrate
@@ -15,7 +16,7 @@ from gpulab.core.machine import Device
 from gpulab.core.statuses import Stage
 from gpulab.engine.processes.channel import WorkerPosition
 from gpulab.engine.processes.reporting import Reporter
-from gpulab.features.roofline import calibration
+from gpulab.features.roofline import calibration, probes
 from gpulab.features.roofline.calibration import Calibration
 from gpulab.features.roofline.events import CeilingsMeasured
 from gpulab.features.roofline.probes import PlannedProbe, Probe, plan
@@ -165,3 +166,13 @@ def test_a_cpu_has_a_probe_of_everything_and_never_fp16():
     assert not any(kind == "fp16" for _, kind in probes)
     brief = {(probe.roof, probe.kind) for probe in plan(torch.device("cpu"), CPU, brief=True)}
     assert brief < probes
+
+
+@pytest.mark.parametrize("faster", ["product", "convolution"])
+def test_the_roof_of_a_cpu_is_the_faster_of_a_product_and_a_convolution(monkeypatch, faster):
+    monkeypatch.setattr(probes, "_rate", lambda probe: float(probe.method.code == faster))
+    probe = probes.products_of(torch.device("cpu"), "fp32", (64, 128), 1.0)
+    assert probe.method.code == faster
+    with FlopCounterMode(display=False) as counter:
+        probe.work.step()
+    assert counter.get_total_flops() == probe.amount
